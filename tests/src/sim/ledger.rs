@@ -91,14 +91,13 @@ fn is_change(call: &str) -> bool {
 }
 
 /// Calls that store the data of a file.
-const STORES: [&str; 4] = ["StoreData64", "StoreRanges", "CommitStore", "CommitRoom"];
+const STORES: [&str; 3] = ["StoreData64", "StoreRanges", "Commit"];
 /// Calls with effects that others see, by the protocol's names.
-const CHANGES: [&str; 14] = [
+const CHANGES: [&str; 13] = [
     "StoreData",
     "StoreData64",
     "StoreRanges",
-    "CommitStore",
-    "CommitRoom",
+    "Commit",
     "StoreACL",
     "StoreStatus",
     "CreateFile",

@@ -5,9 +5,9 @@
 use crate::kit;
 
 use afs_datapath::capability::{
-    Access, Binding, ByteRange, Capability, ChunkList, ClaimId, DriveId, DriveKey, Generation, Group,
-    GroupTag, HolderId, KeyEpoch, LIST_MAX, ListBinding, ListTerms, Listed, ListedChunk, Nonce, Nonces,
-    Proof, Receipt, Secret, StagingTag, StoreNumber, Terms, TransferId,
+    Access, ByteRange, Capability, ChunkList, ClaimId, DriveId, DriveKey, Generation, Group, GroupTag,
+    HolderId, KeyEpoch, LIST_MAX, ListBinding, ListTerms, Listed, ListedChunk, Nonce, Nonces, Proof, Secret,
+    StagingTag, StoreNumber, Terms, TransferId,
 };
 use afs_datapath::frame::{
     CHUNKS_MAX, ChunkReply, ChunkRequest, Content, Decoder, DriveStatus, Event, FrameError, Goodbye,
@@ -32,11 +32,11 @@ fn usage() -> impl Strategy<Value = Usage> {
     any::<(u64, u64)>().prop_map(|(free, total)| Usage { free, total })
 }
 
-fn binding() -> impl Strategy<Value = Binding> {
-    (any::<[u32; 3]>(), any::<[u8; 12]>(), any::<u64>(), any::<[u8; 16]>()).prop_map(
-        |([store, start, end], file, generation, mac)| {
+fn terms() -> impl Strategy<Value = Terms> {
+    (any::<[u32; 3]>(), any::<[u8; 12]>(), any::<u64>()).prop_map(
+        |([store, start, end], file, generation)| {
             let (store, file, generation) = (StoreNumber(store), GroupTag(file), Generation(generation));
-            Binding { terms: Terms { store, start, end, file, generation }, mac }
+            Terms { store, start, end, file, generation }
         },
     )
 }
@@ -68,40 +68,27 @@ fn what() -> impl Strategy<Value = ChunkRequest> {
             epoch: KeyEpoch(epoch),
             key: KeyBytes(Secret::new(key))
         }),
-        (chunk(), any::<u32>(), binding()).prop_map(|(chunk, credit, binding)| ChunkRequest::ReadBound {
-            chunk,
-            start: 0,
-            end: chunk.len,
-            credit,
-            binding
-        }),
-        (chunk(), any::<[u32; 3]>(), binding(), proptest::collection::vec(any::<[u8; 32]>(), 0..=12))
-            .prop_map(|(chunk, [credit, place, count], Binding { terms, mac }, path)| {
+        (chunk(), any::<[u32; 3]>(), terms(), proptest::collection::vec(any::<[u8; 32]>(), 0..=12)).prop_map(
+            |(chunk, [credit, place, count], terms, path)| {
                 let Terms { store, file, generation, start, end } = terms;
+                let mac = [count as u8; 16];
                 let binding = ListBinding { terms: ListTerms { store, file, generation }, mac };
                 let listed = Listed { start, end, place, count: count % (LIST_MAX + 1), path, binding };
                 ChunkRequest::ReadListed { chunk, start: 0, end: chunk.len, credit, listed: Box::new(listed) }
-            }),
+            }
+        ),
         proptest::collection::vec(any::<[u8; 12]>().prop_map(GroupTag), 0..20)
             .prop_map(|groups| ChunkRequest::Revoke { groups }),
         Just(ChunkRequest::RevokeAll),
         (1..=STAGED_LEN_MAX).prop_map(|length| ChunkRequest::Stage { length }),
-        proptest::collection::vec(chunk(), 1..20).prop_map(|chunks| ChunkRequest::Receipts { chunks }),
         Just(ChunkRequest::Forget),
-        (any::<u128>(), any::<u64>(), any::<[u8; 8]>(), 1..=STAGED_CHUNKS_MAX).prop_map(
-            |(claim, run, tag, count)| ChunkRequest::Claim {
-                claim: ClaimId(claim),
-                run,
-                tag: StagingTag(tag),
-                count
-            }
-        ),
-        (chunk(), any::<[u8; 12]>(), any::<u128>(), binding()).prop_map(
-            |(chunk, group, transfer, binding)| {
-                let terms = Terms { start: 0, end: chunk.len, ..binding.terms };
-                ChunkRequest::Deliver { group: GroupTag(group), transfer: TransferId(transfer), chunk, terms }
-            }
-        ),
+        (any::<u128>(), any::<[u8; 8]>(), 1..=STAGED_CHUNKS_MAX).prop_map(|(claim, tag, count)| {
+            ChunkRequest::Claim { claim: ClaimId(claim), tag: StagingTag(tag), count }
+        }),
+        (chunk(), any::<[u8; 12]>(), any::<u128>(), terms()).prop_map(|(chunk, group, transfer, terms)| {
+            let terms = Terms { start: 0, end: chunk.len, ..terms };
+            ChunkRequest::Deliver { group: GroupTag(group), transfer: TransferId(transfer), chunk, terms }
+        }),
         (chunk(), any::<u128>(), any::<u32>()).prop_map(|(chunk, transfer, credit)| ChunkRequest::Receive {
             transfer: TransferId(transfer),
             chunk,
@@ -136,8 +123,6 @@ fn reply() -> impl Strategy<Value = ChunkReply> {
             ChunkReply::Status(DriveStatus { run, usage, written, read, damaged })
         }),
         any::<u64>().prop_map(|latest| ChunkReply::Revoked { latest: Generation(latest) }),
-        (any::<u64>(), proptest::collection::vec(any::<[u8; 16]>().prop_map(Receipt), 0..20))
-            .prop_map(|(run, receipts)| ChunkReply::Receipts { run, receipts }),
     ]
 }
 
@@ -187,12 +172,10 @@ fn tags() -> [GroupTag; 2] {
     [key().tag(Group::Directory(fid(1, 1))), key().tag(Group::File(fid(2, 7)))]
 }
 
-fn bound(chunk: ChunkRef) -> ChunkRequest {
-    let [directory, file] = tags();
+/// The terms on which the file may be read.
+fn of_file(chunk: ChunkRef) -> Terms {
     let generation = Generation((2 << 32) + 5);
-    let terms = Terms { store: StoreNumber(3), start: 0, end: chunk.len, file, generation };
-    let binding = key().bind(directory, chunk, terms);
-    ChunkRequest::ReadBound { chunk, start: 65_536, end: 65_540, credit: 1 << 20, binding }
+    Terms { store: StoreNumber(3), start: 0, end: chunk.len, file: tags()[1], generation }
 }
 
 /// The second chunk of a list of three, of which the others have the ids beside it.
@@ -233,8 +216,7 @@ fn transfer() -> TransferId {
 }
 
 fn deliver(chunk: ChunkRef) -> ChunkRequest {
-    let ChunkRequest::ReadBound { binding, .. } = bound(chunk) else { panic!("a read") };
-    ChunkRequest::Deliver { group: tags()[0], transfer: transfer(), chunk, terms: binding.terms }
+    ChunkRequest::Deliver { group: tags()[0], transfer: transfer(), chunk, terms: of_file(chunk) }
 }
 
 fn receive(chunk: ChunkRef) -> ChunkRequest {
@@ -260,22 +242,19 @@ fn the_vectors_of_the_document() {
     let perform = |what| Message::Perform { request: RequestId(4), handle: HandleNumber(2), what };
     let performed = |reply| Message::Performed { request: RequestId(4), reply };
     let (capability, tag) = room();
-    let receipt = key().receipt(StoreNumber(3), tag, 2, chunk);
     let nonces = Nonces { drive: Nonce([0x11; 32]), client: Nonce([0x22; 32]) };
     let presented = |capability: Capability| {
         let proof = Presented(Proof::new(&capability, &key().seal(&capability), &nonces));
         Message::Present { handle: HandleNumber(2), capability, proof }
     };
     let commanded = Capability { access: Access::WRITE | Access::COMMANDED, ..capability };
-    let claim = ChunkRequest::Claim { claim: ClaimId(9), run: 2, tag, count: 1 };
+    let claim = ChunkRequest::Claim { claim: ClaimId(9), tag, count: 1 };
     let messages = [
         ("ShowRoom", presented(capability)),
         ("ShowSend", presented(commanded)),
         ("Collect", perform(collect(70_000))),
         ("Send", perform(send(70_000))),
         ("Stage", perform(ChunkRequest::Stage { length: 70_000 })),
-        ("Receipts", perform(ChunkRequest::Receipts { chunks: vec![chunk] })),
-        ("Received", performed(ChunkReply::Receipts { run: 2, receipts: vec![receipt] })),
         ("Forget", perform(ChunkRequest::Forget)),
         ("Claim", perform(claim)),
         ("Write", perform(ChunkRequest::Write { length: 70_000 })),
@@ -283,7 +262,6 @@ fn the_vectors_of_the_document() {
         ("Sync", perform(ChunkRequest::Sync { oldest: id })),
         ("Written", performed(ChunkReply::Written { chunk, usage })),
         ("Done", performed(ChunkReply::Done)),
-        ("ReadBound", perform(bound(chunk))),
         ("ReadListed", perform(listed(chunk))),
         ("Revoke", perform(ChunkRequest::Revoke { groups: tags().to_vec() })),
         ("Deliver", perform(deliver(chunk))),
@@ -316,19 +294,11 @@ fn numbers_are_bounded() {
         read(empty, 0, 0),
         ChunkRequest::Discard { chunks: vec![chunk; CHUNKS_MAX + 1] },
         ChunkRequest::Revoke { groups: vec![tags()[0]; CHUNKS_MAX + 1] },
-        bound(empty),
         listed(empty),
         ChunkRequest::Stage { length: 0 },
         ChunkRequest::Stage { length: STAGED_LEN_MAX + 1 },
-        ChunkRequest::Receipts { chunks: vec![] },
-        ChunkRequest::Receipts { chunks: vec![chunk; CHUNKS_MAX + 1] },
-        ChunkRequest::Claim { claim: ClaimId(1), run: 1, tag: StagingTag([1; 8]), count: 0 },
-        ChunkRequest::Claim {
-            claim: ClaimId(1),
-            run: 1,
-            tag: StagingTag([1; 8]),
-            count: STAGED_CHUNKS_MAX + 1,
-        },
+        ChunkRequest::Claim { claim: ClaimId(1), tag: StagingTag([1; 8]), count: 0 },
+        ChunkRequest::Claim { claim: ClaimId(1), tag: StagingTag([1; 8]), count: STAGED_CHUNKS_MAX + 1 },
         deliver(empty),
         deliver(long),
         receive(empty),

@@ -84,8 +84,6 @@ pub trait Drive: Send + Sync + 'static {
 /// Chunks that a client says to have staged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StagedChunks {
-    /// The run of the drive in which they were staged.
-    pub run: u64,
     /// The tag under which they were: the drive's name of the client's room.
     pub tag: [u8; 8],
     /// At most 4096.

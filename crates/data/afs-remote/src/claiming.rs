@@ -18,14 +18,14 @@ pub(crate) async fn takes_staged(drive: &RemoteDrive) -> bool {
 /// Claims chunks by one number, however often that takes. If no reply comes, the drive forgets them after their time, or has given
 /// them and the next sweep frees them.
 pub(crate) async fn claim(drive: &RemoteDrive, staged: StagedChunks) -> Result<(), DriveError> {
-    let StagedChunks { run, tag, chunks } = staged;
+    let StagedChunks { tag, chunks } = staged;
     let count = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
     if count > STAGED_CHUNKS_MAX || !chunks.iter().all(|chunk| is_place(chunk.id)) {
         return Err(DriveError::NotStaged);
     }
     let Some(oldest) = chunks.iter().map(|chunk| chunk.id).min() else { return Ok(()) };
     let claim = ClaimId(u128::from_le_bytes(drive.connection().env().random_bytes()));
-    let what = ChunkRequest::Claim { claim, run, tag: StagingTag(tag), count };
+    let what = ChunkRequest::Claim { claim, tag: StagingTag(tag), count };
     let bytes = list(&chunks);
     let wait = drive.connection().options().wait;
     let claimed = drive.attempts(wait, |open| {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{
-    Access, Binding, ByteRange, Capability, ChunkList, DriveId, DriveKey, Generation, Group, GroupTag,
-    HolderId, KeyEpoch, ListTerms, Listed, ListedChunk, Refusal, Secret, StoreNumber, Terms,
+    Access, ByteRange, Capability, ChunkList, DriveId, DriveKey, Group, GroupTag, HolderId, KeyEpoch,
+    ListTerms, Listed, ListedChunk, Refusal, Secret, StoreNumber, Terms,
 };
 use afs_datapath::session::{Client, Drive as Served, Error, Failure, Patience, Security};
 use afs_drive::{ChunkRef, Drive};
@@ -35,7 +35,7 @@ struct Held {
     capability: Capability,
     secret: Secret,
     chunk: ChunkRef,
-    binding: Binding,
+    listed: Listed,
 }
 
 struct World {
@@ -91,8 +91,11 @@ impl World {
     }
 
     fn held(&self, key: &DriveKey, capability: Capability, terms: Terms) -> Held {
-        let binding = key.bind(self.directory(), self.chunk, terms);
-        Held { capability, secret: key.seal(&capability), chunk: self.chunk, binding }
+        let Terms { store, start, end, file, generation } = terms;
+        let list = ChunkList::new(&[ListedChunk { chunk: self.chunk, start, end }]).unwrap();
+        let binding = key.bind_list(self.directory(), &list, ListTerms { store, file, generation });
+        let listed = Listed { start, end, place: 0, count: 1, path: list.path(0), binding };
+        Held { capability, secret: key.seal(&capability), chunk: self.chunk, listed }
     }
 
     fn read(&self, held: &Held, range: Range<u32>) -> Result<Bytes, Error> {
@@ -102,7 +105,7 @@ impl World {
             let stream = env.connect(at()).await.map_err(|error| Error::Lost(error.into()))?;
             let client = Client::open(env.clone(), stream, Security::Clear, patience).await?;
             let handle = client.present(&held.capability, &held.secret)?;
-            client.read_bound(&handle, (held.chunk, &held.binding), range).await
+            client.read_listed(&handle, (held.chunk, held.listed.clone()), range).await
         };
         self.kit.sim.block_on(self.client, kit::HOUR, work).ok().unwrap()
     }
@@ -135,7 +138,7 @@ fn a_client_reads_what_is_bound_to_its_group_and_every_byte_is_right() {
 /// What is presented: the right thing, with one thing changed.
 fn changed(world: &World, change: impl Fn(&mut Capability, &mut Terms)) -> Held {
     let held = world.give().unwrap();
-    let (mut capability, mut terms) = (held.capability, held.binding.terms);
+    let (mut capability, mut terms) = (held.capability, held.listed.terms());
     change(&mut capability, &mut terms);
     world.held(&kit::key(7), capability, terms)
 }
@@ -146,15 +149,15 @@ fn what_was_not_given_is_refused_and_counted() {
     let right = world.give().unwrap();
     let now = world.now();
     let mut forged_binding = right.clone();
-    forged_binding.binding.mac[0] ^= 1;
+    forged_binding.listed.binding.mac[0] ^= 1;
     let mut other_chunk = right.clone();
     other_chunk.chunk.crc ^= 1;
     let mut wider = right.clone();
-    wider.binding.terms.end = LEN - 1;
+    wider.listed.end = LEN - 1;
     let mut raised = right.clone();
     raised.capability.expires += 1;
-    let other_key = world.held(&kit::key(8), right.capability, right.binding.terms);
-    let other_binding = Held { binding: other_key.binding, ..right.clone() };
+    let other_key = world.held(&kit::key(8), right.capability, right.listed.terms());
+    let other_binding = Held { listed: other_key.listed.clone(), ..right.clone() };
     let whole = 0..LEN;
     let table = [
         ("forged: another key", other_key, whole.clone(), Refusal::Forged),
@@ -306,8 +309,8 @@ fn a_drive_that_cannot_be_told_gets_no_clients_and_forgets_all_when_it_is_back()
     world.kit.sim.run_for(Duration::from_secs(60));
     let again = world.give().unwrap();
     assert!(world.read(&again, 0..5).is_ok());
-    assert!(held.binding.terms.generation < again.binding.terms.generation);
-    let both = Held { binding: held.binding, ..again };
+    assert!(held.listed.binding.terms.generation < again.listed.binding.terms.generation);
+    let both = Held { listed: held.listed, ..again };
     assert_eq!(world.refused(&both, 0..5), Some(Refusal::Revoked));
 }
 
@@ -340,10 +343,10 @@ fn a_fault_of_the_stream_gives_right_bytes_or_an_error_in_bounded_time() {
 fn the_store_is_part_of_what_is_bound() {
     let world = World::new(9);
     let mut held = world.give().unwrap();
-    held.binding.terms.store = StoreNumber(4);
+    held.listed.binding.terms.store = StoreNumber(4);
     assert_eq!(world.refused(&held, 0..5), Some(Refusal::OtherObject));
-    let generation = Generation(held.binding.terms.generation.0);
-    let terms = Terms { store: StoreNumber(256), generation, ..held.binding.terms };
+    let generation = held.listed.terms().generation;
+    let terms = Terms { store: StoreNumber(256), generation, ..held.listed.terms() };
     let held = world.held(&kit::key(7), held.capability, terms);
     assert_eq!(world.read(&held, 0..5), Err(Error::Failed(Failure::NoObject)));
 }
@@ -356,26 +359,18 @@ impl World {
             ListedChunk { chunk, start: 0, end: LEN }
         };
         let list = ChunkList::new(&[element(1), element(0), element(2)]).unwrap();
-        let Terms { store, file, generation, .. } = held.binding.terms;
+        let Terms { store, file, generation, .. } = held.listed.terms();
         let binding = kit::key(7).bind_list(self.directory(), &list, ListTerms { store, file, generation });
         Listed { start: 0, end: LEN, place: 1, count: 3, path: list.path(1), binding }
     }
 
     fn read_listed(&self, held: &Held, listed: &Listed, range: Range<u32>) -> Result<Bytes, Error> {
-        let (env, held, listed) = (self.kit.sim.env(self.client), held.clone(), listed.clone());
-        let work = async move {
-            let patience = Patience { silence: Duration::from_secs(5), ..Patience::default() };
-            let stream = env.connect(at()).await.map_err(|error| Error::Lost(error.into()))?;
-            let client = Client::open(env.clone(), stream, Security::Clear, patience).await?;
-            let handle = client.present(&held.capability, &held.secret)?;
-            client.read_listed(&handle, (held.chunk, listed), range).await
-        };
-        self.kit.sim.block_on(self.client, kit::HOUR, work).ok().unwrap()
+        self.read(&Held { listed: listed.clone(), ..held.clone() }, range)
     }
 }
 
 #[test]
-fn a_chunk_of_a_list_is_read_as_one_that_is_bound_and_nothing_else_by_the_list() {
+fn a_chunk_of_a_list_is_read_at_its_place_and_nothing_else_by_the_list() {
     let world = World::new(9);
     let held = world.give().unwrap();
     let right = world.list(&held);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{
-    Access, ByteRange, Capability, DriveId, DriveKey, Generation, Group, HolderId, KeyEpoch, Refusal, Secret,
-    StoreNumber, Terms,
+    Access, ByteRange, Capability, ChunkList, DriveId, DriveKey, Generation, Group, HolderId, KeyEpoch,
+    ListTerms, Listed, ListedChunk, Refusal, Secret, StoreNumber,
 };
 use afs_datapath::frame::{ChunkReply, ChunkRequest, KeyBytes};
 use afs_datapath::session::{Client, Drive as Served, Error, Failure, Handle, Patience, Security};
@@ -301,9 +301,11 @@ impl Reader {
             generation,
             ..managing()
         };
-        let terms = Terms { store: STORE, start: 0, end: LEN, file: key.tag(group(4)), generation };
-        let binding = key.bind(key.tag(group(2)), self.chunk, terms);
-        let what = ChunkRequest::ReadBound { chunk: self.chunk, start: 0, end: LEN, credit: 1000, binding };
+        let list = ChunkList::new(&[ListedChunk { chunk: self.chunk, start: 0, end: LEN }]).unwrap();
+        let terms = ListTerms { store: STORE, file: key.tag(group(4)), generation };
+        let binding = key.bind_list(key.tag(group(2)), &list, terms);
+        let listed = Box::new(Listed { start: 0, end: LEN, place: 0, count: 1, path: list.path(0), binding });
+        let what = ChunkRequest::ReadListed { chunk: self.chunk, start: 0, end: LEN, credit: 1000, listed };
         (held, key.seal(&held), what)
     }
 }

@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use afs_bucket::{Bucket, BucketDrive, Config, OwnerId};
-use afs_drive::{Addressed, BoxFuture, ChunkAddress, ChunkRef, DriveId};
+use afs_drive::{Addressed, BoxFuture, ChunkAddress, ChunkId, ChunkRef, DriveId};
 use afs_rpc::{CallError, Class, Level};
 use afs_server::{Policy, Requirement};
 use afs_testkit::{SignedStore, StoreConduct};
 use afs_venus::ObjectReader;
 use afs_volume::{Actor, DataRoute, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, ADDRESSED, GetAddressReply, GetLayoutReply, OBJECT_ADDRESS_LIFE_MAX};
-use afs_wire::ids::{DataVersion, Fid, PartitionId, ViceId};
+use afs_wire::fs::{
+    self, ChunkToFetch, Command, CommandReply, FileLayout, LIST_ADDRESSED, OBJECT_ADDRESS_LIFE_MAX, Order,
+};
+use afs_wire::ids::{Fid, PartitionId, ViceId};
 use afs_wire::xdr::Fixed;
 use rig::far::{self, acl};
 use rig::{CallResult, Cell, Claim, Client, PATIENCE, mode};
@@ -62,23 +64,41 @@ impl Scene {
         fid
     }
 
-    fn layout(&self, fid: Fid) -> CallResult<GetLayoutReply> {
-        self.carol.ask(fs::GetLayout { fid, version: self.cell.version(fid), start: 0, end: ALL })
+    fn layout(&self, fid: Fid) -> CallResult<FileLayout> {
+        let wanted = fs::LayoutRequest { fid, version: self.cell.version(fid), start: 0, end: ALL };
+        let wanted = fs::LayoutRequests::first_of([wanted]);
+        let outcome = self.carol.ask(fs::GetLayout { wanted })?.outcomes.into_vec().remove(0);
+        outcome.into_layout().map_err(CallError::Abort)
     }
 
     /// What a client with the layout asks for the part at a position.
-    fn request(&self, fid: Fid, layout: &GetLayoutReply, position: u64) -> fs::GetAddress {
-        let part = layout.parts.iter().find(|part| part.start == position).unwrap();
+    fn request(&self, fid: Fid, layout: &FileLayout, position: u64) -> Command {
+        let part = layout.parts.parts().iter().find(|part| part.start == position).unwrap();
         let copy = &part.copies[0];
-        assert_eq!((copy.binding, copy.offset), (ADDRESSED, 0));
+        assert_eq!((layout.lists[copy.drive as usize], part.chunk.offset), (LIST_ADDRESSED, 0));
         let drive = layout.drives[copy.drive as usize].drive;
-        fs::GetAddress { fid, version: self.cell.version(fid), position, drive, chunk: copy.chunk }
+        let (version, chunk) = (self.cell.version(fid), Fixed(chunk(part).to_bytes()));
+        Command { fid, drive, order: Order::Address(ChunkToFetch { version, position, chunk }) }
     }
 
-    fn fetch(&self, reply: &GetAddressReply) -> Option<Vec<u8>> {
+    fn fetch(&self, reply: &CommandReply) -> Option<Vec<u8>> {
         let address = std::str::from_utf8(&reply.address.0).unwrap();
         let reading = self.store.read(address, reply.start..reply.start + u64::from(reply.length));
         self.cell.sim.block_on(self.carol.node, PATIENCE, reading).unwrap().ok().map(|bytes| bytes.to_vec())
+    }
+}
+
+/// The chunk of a part.
+fn chunk(part: &fs::ListedPart) -> ChunkRef {
+    let id = ChunkId::from_bytes(part.copies[0].id.to_be_bytes());
+    ChunkRef { id, len: part.chunk.length, crc: part.chunk.crc }
+}
+
+/// What a command asks for.
+fn wanted(call: &mut Command) -> &mut ChunkToFetch {
+    match &mut call.order {
+        Order::Address(chunk) => chunk,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -96,7 +116,7 @@ fn a_layout_names_the_bucket_and_an_address_leads_to_the_chunk_for_a_minute() {
     let fid = scene.file("f", 0);
     let layout = scene.layout(fid).unwrap();
     let bucket = &layout.drives[0];
-    assert_eq!((layout.drives.len(), layout.parts.len()), (1, 2));
+    assert_eq!((layout.drives.len(), layout.parts.parts().len()), (1, 2));
     assert!(bucket.address.is_unspecified() && bucket.port == 0 && bucket.capability.arguments.is_empty());
     for (number, position) in [0, SLOT_LEN].into_iter().enumerate() {
         let reply = scene.carol.ask(scene.request(fid, &layout, position)).unwrap();
@@ -104,7 +124,7 @@ fn a_layout_names_the_bucket_and_an_address_leads_to_the_chunk_for_a_minute() {
         let bytes = &content(0)[number * SLOT_LEN as usize..][..SLOT_LEN as usize];
         assert!(scene.fetch(&reply).unwrap() == bytes, "{position}");
         // Not a byte before or behind, of a pack that has other files' chunks too.
-        let wider = GetAddressReply { start: reply.start - 8, length: reply.length + 8, ..reply.clone() };
+        let wider = CommandReply { start: reply.start - 8, length: reply.length + 8, ..reply.clone() };
         assert_eq!(scene.fetch(&wider), None);
         scene.cell.sim.run_for(Duration::from_secs(62));
         assert_eq!(scene.fetch(&reply), None, "it has expired");
@@ -117,24 +137,26 @@ fn an_address_is_for_who_may_read_and_for_what_the_file_consists_of() {
     let [fid, other] = [("f", 0), ("g", 9)].map(|(name, seed)| scene.file(name, seed));
     let layout = scene.layout(fid).unwrap();
     let good = || scene.request(fid, &layout, 0);
-    let ask = |call| scene.carol.ask::<fs::GetAddress>(call);
+    let ask = |call| scene.carol.ask::<Command>(call);
+    let changed = |change: &dyn Fn(&mut ChunkToFetch)| {
+        let mut call = good();
+        change(wanted(&mut call));
+        call
+    };
     ask(good()).unwrap();
     refused(scene.cell.client(2).ask(good()), Errno::EACCES.to_uae());
-    refused(ask(fs::GetAddress { fid: scene.dir, ..good() }), Errno::EISDIR.to_uae());
-    refused(
-        ask(fs::GetAddress { version: DataVersion(good().version.0 + 1), ..good() }),
-        Errno::EAGAIN.to_uae(),
-    );
-    refused(ask(fs::GetAddress { position: u64::MAX, ..good() }), Errno::EINVAL.to_uae());
+    refused(ask(Command { fid: scene.dir, ..good() }), Errno::EISDIR.to_uae());
+    refused(ask(changed(&|chunk| chunk.version.0 += 1)), Errno::EAGAIN.to_uae());
+    refused(ask(changed(&|chunk| chunk.position = u64::MAX)), Errno::EINVAL.to_uae());
     let elsewhere = scene.layout(other).unwrap();
     let none = Errno::ENXIO.to_uae();
-    let of_another_file = scene.request(other, &elsewhere, 0).chunk;
+    let of_another_file = wanted(&mut scene.request(other, &elsewhere, 0)).chunk;
     let hostile = [
-        ("a chunk of another file", fs::GetAddress { chunk: of_another_file, ..good() }),
-        ("another chunk of the file", fs::GetAddress { position: SLOT_LEN, ..good() }),
-        ("a position behind the end", fs::GetAddress { position: 9 * SLOT_LEN, ..good() }),
-        ("no chunk", fs::GetAddress { chunk: Fixed([0; 24]), ..good() }),
-        ("another drive", fs::GetAddress { drive: Fixed([9; 16]), ..good() }),
+        ("a chunk of another file", changed(&|chunk| chunk.chunk = of_another_file)),
+        ("another chunk of the file", changed(&|chunk| chunk.position = SLOT_LEN)),
+        ("a position behind the end", changed(&|chunk| chunk.position = 9 * SLOT_LEN)),
+        ("no chunk", changed(&|chunk| chunk.chunk = Fixed([0; 24]))),
+        ("another drive", Command { drive: Fixed([9; 16]), ..good() }),
     ];
     for (what, call) in hostile {
         let outcome = ask(call);
@@ -168,14 +190,15 @@ fn a_chunk_with_other_bytes_than_the_files_is_read_at_the_file_server() {
     let scene = Scene::new(4);
     let fid = scene.file("f", 0);
     let before = scene.layout(fid).unwrap();
-    let old = scene.request(fid, &before, SLOT_LEN);
+    let mut old = scene.request(fid, &before, SLOT_LEN);
     // The file ends behind it, in the middle of the second chunk.
     scene.owner.store(fid, SLOT_LEN + 20_000, &[7; 5000]).unwrap();
     let layout = scene.layout(fid).unwrap();
-    let mut copies = layout.parts.iter().flat_map(|part| part.copies.iter());
-    assert!(copies.all(|copy| copy.chunk != old.chunk), "{layout:?}");
-    let version = scene.cell.version(fid);
-    refused(scene.carol.ask(fs::GetAddress { version, ..old }), Errno::ENXIO.to_uae());
+    let of_old = wanted(&mut old);
+    let mut there = layout.parts.parts().iter().filter(|part| !part.copies.is_empty());
+    assert!(there.all(|part| chunk(part).to_bytes() != of_old.chunk.0), "{layout:?}");
+    of_old.version = scene.cell.version(fid);
+    refused(scene.carol.ask(old), Errno::ENXIO.to_uae());
     scene.carol.ask(scene.request(fid, &layout, 0)).unwrap();
 }
 
@@ -259,7 +282,7 @@ fn a_layout_names_no_chunk_that_the_store_does_not_have_yet() {
     scene.cell.partitions().add_addressed(PartitionId(0), BUCKET, Arc::new(meanwhile));
     let layout = scene.layout(fid);
     assert!(
-        layout.as_ref().is_ok_and(|layout| layout.parts.iter().all(|part| part.copies.is_empty())),
+        layout.as_ref().is_ok_and(|layout| layout.parts.parts().iter().all(|part| part.copies.is_empty())),
         "{layout:?}"
     );
 }

@@ -343,7 +343,7 @@ fn a_server_without_a_data_path_says_so() {
     let client = cell.client(1);
     let fid = client.create(cell.root(), "f").unwrap().fid;
     assert_eq!(client.refusal(fs::DataPath {}), AbortCode::RXGEN_OPCODE);
-    assert_eq!(client.refusal(fs::GetCapability { fid, access: READ }), AbortCode::RXGEN_OPCODE);
+    assert_eq!(client.no_capability(fid, READ), AbortCode::RXGEN_OPCODE);
     cell.open_data_path();
     let told = client.ask(fs::DataPath {}).unwrap();
     assert_eq!((told.port, told.clear, told.minimum_size, told.addresses.len()), (7000, true, 65_536, 0));

@@ -117,13 +117,13 @@ fn each_capability_of_a_call_for_several_has_its_record() {
     let acl = AclText::new(b"1\n0\nadmin\t127\n\0".as_slice()).unwrap();
     desk.cell.owner().ask(fs::StoreAcl { fid: other, acl }).unwrap();
     desk.cell.recorded();
-    let request = |fid| fs::CapabilityRequest { fid, access: READ };
+    let request = |fid| fs::CapabilityRequest { fid, access: READ, drive: fs::OWN_DRIVE };
     let wanted = fs::CapabilityRequests::first_of([request(desk.dir), request(other)]);
-    desk.carol.ask(fs::BulkCapability { wanted }).unwrap();
+    desk.carol.ask(fs::GetCapability { wanted }).unwrap();
     let (dir, eacces) = (desk.dir, Errno::EACCES.to_uae().0);
     let (given, refused) =
         (format!("carol GetCapability {dir} -> 0"), format!("carol GetCapability {other} -> {eacces}"));
-    assert_eq!(desk.cell.recorded(), [given.clone(), refused, format!("carol BulkCapability {dir} -> 0")]);
+    assert_eq!(desk.cell.recorded(), [given.clone(), refused, "carol GetCapability  -> 0".into()]);
     // With a status, what was not given is no refusal of anything that the user wanted.
     let fids = fs::Fids::first_of([desk.fid]);
     for (fid, records) in [(dir, vec![given]), (other, vec![])] {

@@ -66,22 +66,26 @@ fn refused(why: Refusal) -> Outcome {
     Err(Failure::Refused(why))
 }
 
-fn wanted(wanted: &[(Fid, CapabilityAccess)]) -> fs::BulkCapability {
-    let requests = wanted.iter().map(|(fid, access)| CapabilityRequest { fid: *fid, access: *access });
-    fs::BulkCapability { wanted: CapabilityRequests::first_of(requests) }
+fn wanted(wanted: &[(Fid, CapabilityAccess)]) -> fs::GetCapability {
+    let requests = wanted.iter().map(|(fid, access)| CapabilityRequest {
+        fid: *fid,
+        access: *access,
+        drive: fs::OWN_DRIVE,
+    });
+    fs::GetCapability { wanted: CapabilityRequests::first_of(requests) }
 }
 
 /// What was given, or the code with which it was refused.
 fn outcomes(client: &Client, asked: &[(Fid, CapabilityAccess)]) -> Vec<Result<(Group, Access), AbortCode>> {
     let reply = client.ask(wanted(asked)).unwrap();
-    let given = reply.outcomes.into_iter().map(|outcome| outcome.into_reply());
+    let given = reply.outcomes.into_iter().map(|outcome| outcome.into_capability());
     given.map(|given| given.map(|given| (arguments(&given).group, arguments(&given).access))).collect()
 }
 
 /// The capability of a directory.
-fn of_directory(client: &Client, dir: Fid, access: CapabilityAccess) -> fs::GetCapabilityReply {
+fn of_directory(client: &Client, dir: Fid, access: CapabilityAccess) -> fs::DriveCapability {
     let reply = client.ask(wanted(&[(dir, access)])).unwrap();
-    reply.outcomes.into_iter().next().unwrap().into_reply().unwrap()
+    reply.outcomes.into_iter().next().unwrap().into_capability().unwrap()
 }
 
 #[test]
@@ -118,9 +122,6 @@ fn one_call_gives_several_capabilities_and_each_is_decided_alone() {
     );
     let nothing = desk.carol.ask(wanted(&[])).unwrap_err();
     assert_eq!(nothing.abort_code(), Some(Errno::EINVAL.to_uae()));
-    // The call for one file still takes files alone.
-    let one = desk.carol.capability(desk.here, READ).unwrap_err();
-    assert_eq!(one.abort_code(), Some(Errno::EISDIR.to_uae()));
 }
 
 #[test]
@@ -169,7 +170,10 @@ fn the_status_of_files_brings_the_capability_of_their_directory() {
     let ask = |client: &Client, dir| {
         let fids = Fids::first_of(files.iter().copied());
         client
-            .ask(fs::StatusAndCapability { fids, wanted: CapabilityRequest { fid: dir, access: READ } })
+            .ask(fs::StatusAndCapability {
+                fids,
+                wanted: CapabilityRequest { fid: dir, access: READ, drive: fs::OWN_DRIVE },
+            })
             .unwrap()
     };
     let plain = desk.carol.ask(fs::InlineBulkStatus { fids: Fids::first_of(files.iter().copied()) }).unwrap();
@@ -177,7 +181,7 @@ fn the_status_of_files_brings_the_capability_of_their_directory() {
     assert_eq!((&reply.statuses, reply.callbacks.len()), (&plain.statuses, 9));
     assert!(reply.callbacks.iter().all(|callback| *callback != fs::CallBack::NONE));
     let path = desk.carol.path();
-    let handle = path.present(&reply.outcome.into_reply().unwrap());
+    let handle = path.present(&reply.outcome.into_capability().unwrap());
     for (n, fid) in files.iter().enumerate() {
         assert_eq!(desk.read(&path, &handle, *fid), Ok(format!("f{n}")));
     }
@@ -188,7 +192,7 @@ fn the_status_of_files_brings_the_capability_of_their_directory() {
     // Without the right there are statuses, of a kind, and no capability.
     desk.owner.ask(fs::StoreAcl { fid: desk.here, acl: acl(ALL_OF_ALICE) }).unwrap();
     let reply = ask(&desk.carol, desk.here);
-    assert_eq!(reply.outcome.into_reply(), Err(Errno::EACCES.to_uae()));
+    assert_eq!(reply.outcome.into_capability(), Err(Errno::EACCES.to_uae()));
     assert!(reply.statuses.len() == 9 && reply.statuses.iter().all(|status| status.error != AbortCode::OK));
 }
 
@@ -197,11 +201,11 @@ fn a_server_without_a_data_path_gives_status_alone() {
     let cell = Cell::new(604);
     let client = cell.client(1);
     let fid = client.create(cell.root(), "f").unwrap().fid;
-    let request = CapabilityRequest { fid: cell.root(), access: READ };
+    let request = CapabilityRequest { fid: cell.root(), access: READ, drive: fs::OWN_DRIVE };
     let reply = client.ask(fs::StatusAndCapability { fids: Fids::first_of([fid]), wanted: request }).unwrap();
     assert_eq!((reply.statuses.len(), reply.statuses[0].error), (1, AbortCode::OK));
-    assert_eq!(reply.outcome.into_reply(), Err(AbortCode::RXGEN_OPCODE));
-    assert_eq!(client.refusal(wanted(&[(cell.root(), READ)])), AbortCode::RXGEN_OPCODE);
+    assert_eq!(reply.outcome.into_capability(), Err(AbortCode::RXGEN_OPCODE));
+    assert_eq!(client.no_capability(cell.root(), READ), AbortCode::RXGEN_OPCODE);
 }
 
 /// Whatever is done to the files of a directory, its capability is good for the files that are in it.

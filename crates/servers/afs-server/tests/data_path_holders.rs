@@ -64,7 +64,7 @@ fn a_session_without_the_group_gets_no_capability_and_ends_none_of_another() {
     let version = carol.version(fid);
     let path = carol.path();
     let handle = path.handle(fid, READ);
-    assert_eq!(narrowed.refusal(fs::GetCapability { fid, access: READ }), Errno::EACCES.to_uae());
+    assert_eq!(narrowed.no_capability(fid, READ), Errno::EACCES.to_uae());
     assert_eq!(path.read(&handle, fid, (0, 9), version).unwrap(), b"");
     // By what the session may still use, the other one is no other.
     let open = file_in(&cell, "e", "2\n0\nsystem:anyuser\t9\nadmin\t127\n");
@@ -149,7 +149,7 @@ fn a_closed_data_path_is_told_to_nobody_and_what_is_durable_is_committed() {
     assert!(!path.lives());
     assert!(client.connect(&told, afs_datapath::session::Security::Clear).is_err());
     assert_eq!(client.refusal(fs::DataPath {}), AbortCode::RXGEN_OPCODE);
-    assert_eq!(client.refusal(fs::GetCapability { fid, access: READ }), AbortCode::RXGEN_OPCODE);
+    assert_eq!(client.no_capability(fid, READ), AbortCode::RXGEN_OPCODE);
     client.commit(ticket, fid, ANY_VERSION).unwrap();
     assert_eq!(client.read(fid), b"new");
 }

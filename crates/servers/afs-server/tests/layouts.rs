@@ -4,13 +4,14 @@
 
 mod lists;
 use crate::rig;
+use lists::chunk;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use afs_datapath::capability::{
-    Binding, Capability, ChunkList, ListBinding, Listed, ListedChunk, Refusal, Secret, TransferId,
+    Capability, ChunkList, ListBinding, Listed, ListedChunk, Refusal, Secret, TransferId,
 };
 use afs_datapath::session::{Client as Session, Drive as Served, Error, Failure, Patience, Security};
 use afs_drive::{ChunkId, ChunkRef};
@@ -20,8 +21,8 @@ use afs_sim::NodeId;
 use afs_volume::{DataRoute, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    self, GetLayoutListReply, GetLayoutReply, LayoutPart, LayoutRenewal, LayoutRenewals, LayoutRenewed,
-    ListedPart,
+    self, CapabilityAccess, CapabilityOutcome, CapabilityRequest, CapabilityRequests, FileLayout,
+    LayoutOutcome, LayoutRequest, LayoutRequests, ListedPart,
 };
 use afs_wire::ids::{DataVersion, Fid, PartitionId, PartitionNumber};
 use afs_wire::vol::{self, AttachFlags};
@@ -69,34 +70,27 @@ impl Scene {
         fid
     }
 
-    fn ask(&self, fid: Fid, start: u64, end: u64) -> CallResult<GetLayoutReply> {
-        let version = self.cell.version(fid);
-        self.carol.ask(fs::GetLayout { fid, version, start, end })
+    fn ask(&self, fid: Fid, start: u64, end: u64) -> CallResult<FileLayout> {
+        ask(&self.carol, LayoutRequest { fid, version: self.cell.version(fid), start, end })
     }
 
     /// Reads a part as a client does.
-    fn read(&self, layout: &GetLayoutReply, part: &LayoutPart) -> Result<Vec<u8>, Error> {
-        let copy = &part.copies[0];
-        let drive = &layout.drives[copy.drive as usize];
-        let address = SocketAddr::from((drive.address, drive.port));
-        let capability = Capability::from_bytes(&drive.capability.arguments).unwrap();
-        let secret = Secret::new(drive.capability.secret.0);
-        let chunk = ChunkRef::from_bytes(&copy.chunk.0).unwrap();
-        let binding = Binding::from_bytes(&copy.binding.0).unwrap();
-        let range = copy.offset..copy.offset + part.length;
-        let env = self.carol.world.env(self.carol.node);
-        let work = async move {
-            let stream = env.connect(address).await.unwrap();
-            let session = Session::open(env, stream, Security::Clear, Patience::default()).await?;
-            let handle = session.present(&capability, &secret)?;
-            session.read_bound(&handle, (chunk, &binding), range).await
-        };
-        self.carol.world.block_on(self.carol.node, PATIENCE, work).unwrap().map(|bytes| bytes.to_vec())
+    fn read(&self, layout: &FileLayout, part: &ListedPart) -> Result<Vec<u8>, Error> {
+        let there = layout.parts.parts().iter().filter(|part| !part.copies.is_empty());
+        let at = there.into_iter().position(|other| other == part).unwrap();
+        self.read_listed(layout, at)
     }
 
-    fn first(&self, layout: &GetLayoutReply) -> Result<usize, Error> {
-        self.read(layout, &layout.parts[0]).map(|bytes| bytes.len())
+    fn first(&self, layout: &FileLayout) -> Result<usize, Error> {
+        self.read_listed(layout, 0).map(|bytes| bytes.len())
     }
+}
+
+/// The layout of a range of one file.
+fn ask(by: &Client, wanted: LayoutRequest) -> CallResult<FileLayout> {
+    let wanted = LayoutRequests::first_of([wanted]);
+    let outcome = by.ask(fs::GetLayout { wanted })?.outcomes.into_vec().remove(0);
+    outcome.into_layout().map_err(CallError::Abort)
 }
 
 fn content() -> Vec<u8> {
@@ -119,7 +113,7 @@ fn a_client_reads_a_file_at_the_drive() {
     assert_eq!((layout.drives.len(), layout.end), (1, 5 * SLOT_LEN + 3));
     let mut whole = vec![0; layout.end as usize];
     let mut at_the_server = 0;
-    for part in layout.parts.iter() {
+    for part in layout.parts.parts() {
         let start = part.start as usize;
         match part.copies.is_empty() {
             true => at_the_server += part.length,
@@ -132,7 +126,8 @@ fn a_client_reads_a_file_at_the_drive() {
     assert_eq!((whole[..content().len()] == content()[..], at_the_server), (true, 3));
     // Part of it, and the rest by another call.
     let some = scene.ask(fid, SLOT_LEN + 5, SLOT_LEN + 6).unwrap();
-    assert_eq!((some.parts.len(), some.parts[0].start, some.end), (1, SLOT_LEN, SLOT_LEN + 6));
+    let parts = some.parts.parts();
+    assert_eq!((parts.len(), parts[0].start, some.end), (1, SLOT_LEN, SLOT_LEN + 6));
     assert_eq!(scene.served.counts().refused, [0; 8]);
 }
 
@@ -142,10 +137,7 @@ fn a_layout_is_for_who_may_read_where_the_volume_permits_it() {
     let fid = scene.file("f");
     let version = scene.cell.version(fid);
     let ask = |client: &Client, fid, version| {
-        let told = client.ask(fs::GetLayout { fid, version, start: 0, end: ALL }).map(drop);
-        let listed = client.ask(fs::GetLayoutList { fid, version, start: 0, end: ALL }).map(drop);
-        assert_eq!(format!("{told:?}"), format!("{listed:?}"), "a list is decided as a layout");
-        told
+        ask(client, LayoutRequest { fid, version, start: 0, end: ALL }).map(drop)
     };
     let stranger = scene.cell.client(2);
     refused(ask(&stranger, fid, version), Errno::EACCES.to_uae());
@@ -238,12 +230,9 @@ fn a_change_of_rights_is_known_to_the_drive_before_its_reply() {
         let scene = Scene::new(3);
         let [fid, other] = ["f", "other"].map(|name| scene.file(name));
         let [held, neighbour] = [fid, other].map(|fid| scene.ask(fid, 0, ALL).unwrap());
-        let list = scene.list(fid, 0, ALL).unwrap();
         assert!(scene.first(&held).is_ok() && scene.first(&neighbour).is_ok());
-        assert!(scene.read_listed(&list, 0).is_ok());
         change(&scene, fid);
         assert_eq!(scene.first(&held), Err(revoked()), "{what}");
-        assert_eq!(scene.read_listed(&list, 0), Err(revoked()), "{what}");
         // Files beside it go on, unless their list is another one.
         assert_eq!(scene.first(&neighbour).is_err(), is_for_all, "{what}");
     }
@@ -279,21 +268,22 @@ fn what_would_bring_other_bytes_along_is_not_bound() {
     scene.owner.store(fid, 70_000, &[9; 100_000]).unwrap();
     let layout = scene.ask(fid, 0, ALL).unwrap();
     let parts: Vec<_> =
-        layout.parts.iter().map(|part| (part.start, part.length, part.copies.len())).collect();
+        layout.parts.parts().iter().map(|part| (part.start, part.length, part.copies.len())).collect();
     assert_eq!(parts, [(0, 70_000, 0), (70_000, 100_000, 1)]);
-    assert_eq!(scene.read(&layout, &layout.parts[1]).unwrap(), [9; 100_000]);
+    assert_eq!(scene.read(&layout, &layout.parts.parts()[1]).unwrap(), [9; 100_000]);
 }
 
 /// Has a transfer commanded, and receives it.
-fn deliver(scene: &Scene, fid: Fid, layout: &GetLayoutReply, part: &LayoutPart) -> CallResult<Vec<u8>> {
+fn deliver(scene: &Scene, fid: Fid, layout: &FileLayout, part: &ListedPart) -> CallResult<Vec<u8>> {
     let (transfer, version) = (Fixed([5; 16]), scene.cell.version(fid));
     let (position, copy) = (part.start, &part.copies[0]);
     let drive = &layout.drives[copy.drive as usize];
-    scene.carol.ask(fs::Deliver { fid, version, position, drive: drive.drive, transfer })?;
+    let order = fs::Order::Send(fs::PartToSend { version, position, transfer });
+    scene.carol.ask(fs::Command { fid, drive: drive.drive, order })?;
     let capability = Capability::from_bytes(&drive.capability.arguments).unwrap();
     let (secret, number) = (Secret::new(drive.capability.secret.0), TransferId(u128::from_be_bytes([5; 16])));
-    let chunk = ChunkRef::from_bytes(&copy.chunk.0).unwrap();
-    let range = copy.offset..copy.offset + part.length;
+    let chunk = chunk(part);
+    let range = part.chunk.offset..part.chunk.offset + part.length;
     let env = scene.carol.world.env(scene.carol.node);
     let work = async move {
         let stream = env.connect(far::at()).await.unwrap();
@@ -312,8 +302,8 @@ fn where_transfers_are_commanded_nothing_is_bound_and_each_is_sent_when_it_is_as
     let fid = scene.file("f");
     let layout = scene.ask(fid, 0, ALL).unwrap();
     let slot = SLOT_LEN as usize;
-    for (number, part) in layout.parts.iter().take(2).enumerate() {
-        assert_eq!(part.copies[0].binding, fs::COMMANDED);
+    assert_eq!(layout.lists[0], fs::LIST_COMMANDED);
+    for (number, part) in layout.parts.parts().iter().take(2).enumerate() {
         let bytes = deliver(&scene, fid, &layout, part).unwrap();
         assert_eq!(bytes, content()[number * slot..(number + 1) * slot]);
     }
@@ -326,22 +316,24 @@ fn a_transfer_is_commanded_for_who_may_read_what_is_there() {
     let fid = scene.file("f");
     let (layout, version) = (scene.ask(fid, 0, ALL).unwrap(), scene.cell.version(fid));
     let drive = layout.drives[0].drive;
-    let right = fs::Deliver { fid, version, position: 0, drive, transfer: Fixed([1; 16]) };
-    let ask = |client: &Client, call: &fs::Deliver| client.ask(call.clone()).map(drop);
-    let carol = |call: fs::Deliver| ask(&scene.carol, &call);
+    let order =
+        |version, position| fs::Order::Send(fs::PartToSend { version, position, transfer: Fixed([1; 16]) });
+    let right = fs::Command { fid, drive, order: order(version, 0) };
+    let ask = |client: &Client, call: &fs::Command| client.ask(call.clone()).map(drop);
+    let carol = |call: fs::Command| ask(&scene.carol, &call);
     carol(right.clone()).unwrap();
     refused(ask(&scene.cell.client(2), &right), Errno::EACCES.to_uae());
     refused(
-        carol(fs::Deliver { version: DataVersion(version.0 - 1), ..right.clone() }),
+        carol(fs::Command { order: order(DataVersion(version.0 - 1), 0), ..right.clone() }),
         Errno::EAGAIN.to_uae(),
     );
-    refused(carol(fs::Deliver { drive: Fixed([1; 16]), ..right.clone() }), Errno::ENXIO.to_uae());
+    refused(carol(fs::Command { drive: Fixed([1; 16]), ..right.clone() }), Errno::ENXIO.to_uae());
     for nowhere in [3 * SLOT_LEN, 5 * SLOT_LEN, 9 * SLOT_LEN, i64::MAX as u64] {
         // A hole, bytes that the file server has, what is behind the end.
-        let told = carol(fs::Deliver { position: nowhere, ..right.clone() });
+        let told = carol(fs::Command { order: order(version, nowhere), ..right.clone() });
         assert!(matches!(told, Err(CallError::Abort(_))), "{nowhere}: {told:?}");
     }
-    refused(carol(fs::Deliver { position: u64::MAX, ..right.clone() }), Errno::EINVAL.to_uae());
+    refused(carol(fs::Command { order: order(version, u64::MAX), ..right.clone() }), Errno::EINVAL.to_uae());
     scene.owner.ask(fs::StoreStatus { fid, status: mode(0o200) }).unwrap();
     refused(carol(right.clone()), Errno::EACCES.to_uae());
     scene.owner.ask(fs::StoreStatus { fid, status: mode(0o644) }).unwrap();
@@ -356,10 +348,11 @@ fn a_transfer_is_commanded_for_who_may_read_what_is_there() {
 
 impl Scene {
     /// The capability of a file's layout, given again.
-    fn renew(&self, by: &Client, fid: Fid, drive: Fixed<16>) -> CallResult<LayoutRenewed> {
-        let wanted = LayoutRenewals::first_of([LayoutRenewal { fid, drive }]);
-        let renewed = by.ask(fs::RenewLayouts { wanted })?.outcomes.into_vec().remove(0);
-        match renewed.outcome.error {
+    fn renew(&self, by: &Client, fid: Fid, drive: Fixed<16>) -> CallResult<CapabilityOutcome> {
+        let wanted = CapabilityRequest { fid, access: CapabilityAccess::READ, drive };
+        let wanted = CapabilityRequests::first_of([wanted]);
+        let renewed = by.ask(fs::GetCapability { wanted })?.outcomes.into_vec().remove(0);
+        match renewed.error {
             AbortCode::OK => Ok(renewed),
             code => Err(CallError::Abort(code)),
         }
@@ -367,10 +360,10 @@ impl Scene {
 }
 
 /// A layout with another capability.
-fn with(layout: &GetLayoutReply, renewed: &LayoutRenewed) -> GetLayoutReply {
+fn with(layout: &FileLayout, renewed: &CapabilityOutcome) -> FileLayout {
     let mut drives = layout.drives.clone().into_vec();
-    drives[0].capability = renewed.outcome.clone().into_reply().unwrap();
-    GetLayoutReply { drives: BoundedVec::try_from(drives).unwrap(), ..layout.clone() }
+    drives[0].capability = renewed.capability.clone();
+    FileLayout { drives: BoundedVec::try_from(drives).unwrap(), ..layout.clone() }
 }
 
 #[test]
@@ -408,7 +401,7 @@ fn a_renewal_tells_from_which_generation_on_bindings_are_good() {
     scene.owner.ask(vol::EndTrans { transaction }).unwrap();
     scene.cell.sim.run_for(Duration::from_secs(1));
     let renewed = scene.renew(&scene.carol, fid, held.drives[0].drive).unwrap();
-    let oldest = Binding::from_bytes(&held.parts[0].copies[0].binding.0).unwrap().terms.generation;
+    let oldest = ListBinding::from_bytes(&held.lists[0].0).unwrap().terms.generation;
     assert!(oldest.0 < renewed.valid_from);
     assert_eq!(scene.first(&with(&held, &renewed)), Err(revoked()));
     let fresh = with(&scene.ask(fid, 0, ALL).unwrap(), &renewed);
@@ -427,7 +420,7 @@ fn a_renewal_is_for_who_may_read_where_the_volume_permits_it() {
     refused(renew(&scene.cell.client(2), fid, drive), Errno::EACCES.to_uae());
     refused(renew(&scene.carol, scene.dir, drive), Errno::EISDIR.to_uae());
     refused(renew(&scene.carol, fid, Fixed([9; 16])), Errno::EOPNOTSUPP.to_uae());
-    let none = scene.carol.ask(fs::RenewLayouts { wanted: LayoutRenewals::default() });
+    let none = scene.carol.ask(fs::GetCapability { wanted: CapabilityRequests::default() });
     refused(none.map(drop), Errno::EINVAL.to_uae());
     scene.owner.ask(fs::StoreStatus { fid, status: mode(0o200) }).unwrap();
     refused(renew(&scene.carol, fid, drive), Errno::EACCES.to_uae());
@@ -458,11 +451,12 @@ fn nobody_is_sent_to_a_drive_without_an_address_in_the_form_of_replies() {
 
 impl Scene {
     /// The layouts of files by one call, each with the version that the file has.
-    fn ask_all(&self, by: &Client, fids: &[Fid]) -> Vec<Result<GetLayoutReply, AbortCode>> {
-        let request = |fid: &Fid| fs::LayoutRequest { fid: *fid, version: self.cell.version(*fid) };
-        let wanted = fs::LayoutRequests::first_of(fids.iter().map(request));
-        let outcomes = by.ask(fs::GetLayouts { wanted }).unwrap().outcomes.into_vec();
-        outcomes.into_iter().map(fs::LayoutOutcome::into_reply).collect()
+    fn ask_all(&self, by: &Client, fids: &[Fid]) -> Vec<Result<FileLayout, AbortCode>> {
+        let request =
+            |fid: &Fid| LayoutRequest { fid: *fid, version: self.cell.version(*fid), start: 0, end: ALL };
+        let wanted = LayoutRequests::first_of(fids.iter().map(request));
+        let outcomes = by.ask(fs::GetLayout { wanted }).unwrap().outcomes.into_vec();
+        outcomes.into_iter().map(LayoutOutcome::into_layout).collect()
     }
 }
 
@@ -471,20 +465,23 @@ fn layouts_of_several_files_come_in_one_call_and_are_those_that_come_alone() {
     let scene = Scene::new(23);
     let files = ["f", "g"].map(|name| scene.file(name));
     let long = scene.owner.create(scene.dir, "long").unwrap().fid;
-    let parts = fs::LAYOUT_FILE_PARTS_MAX as u64;
+    // Several files share the parts of a reply.
+    let parts = (fs::LISTED_PARTS_MAX / 32) as u64;
     (0..=parts).for_each(|slot| _ = scene.owner.store(long, slot * SLOT_LEN, &content()[..65_536]).unwrap());
-    let replies = scene.ask_all(&scene.carol, &[files[0], files[1], long]);
+    let mut asked = vec![files[0]; 32];
+    (asked[1], asked[2]) = (files[1], long);
+    let replies = scene.ask_all(&scene.carol, &asked);
     for (fid, reply) in files.iter().zip(&replies) {
         let (alone, reply) = (scene.ask(*fid, 0, ALL).unwrap(), reply.as_ref().unwrap());
-        let chunks = |layout: &GetLayoutReply| {
-            let of = |part: &LayoutPart| part.copies.iter().map(|copy| copy.chunk).collect::<Vec<_>>();
-            layout.parts.iter().flat_map(of).collect::<Vec<_>>()
+        let chunks = |layout: &FileLayout| {
+            let of = |part: &ListedPart| part.copies.iter().map(|copy| copy.id).collect::<Vec<_>>();
+            layout.parts.parts().iter().flat_map(of).collect::<Vec<_>>()
         };
         assert_eq!((chunks(reply), reply.end), (chunks(&alone), alone.end));
         assert!(scene.first(reply).is_ok());
     }
     let first = replies[2].as_ref().unwrap();
-    assert_eq!((first.parts.len() as u64, first.end), (parts, parts * SLOT_LEN));
+    assert_eq!((first.parts.parts().len() as u64, first.end), (parts, parts * SLOT_LEN));
     // What came so is void at the drive when the reply to a change of rights is there, as what came alone.
     scene.owner.ask(fs::StoreStatus { fid: files[0], status: mode(0o200) }).unwrap();
     assert_eq!(scene.first(replies[0].as_ref().unwrap()), Err(revoked()));
@@ -505,11 +502,11 @@ fn each_of_several_layouts_is_decided_by_itself() {
     let all = [hidden, fid, scene.dir, fid];
     assert_eq!(told(&scene.carol, &all), [no_right, Ok(1), no_file, Ok(1)]);
     assert_eq!(told(&scene.cell.client(2), &[fid, hidden]), [no_right; 2]);
-    let ask = |wanted| scene.carol.ask(fs::GetLayouts { wanted });
+    let ask = |wanted| scene.carol.ask(fs::GetLayout { wanted });
     let version = DataVersion(scene.cell.version(fid).0 - 1);
-    let old = ask(fs::LayoutRequests::first_of([fs::LayoutRequest { fid, version }])).unwrap();
+    let old = ask(LayoutRequests::first_of([LayoutRequest { fid, version, start: 0, end: ALL }])).unwrap();
     assert_eq!(old.outcomes[0].error, Errno::EAGAIN.to_uae());
-    refused(ask(fs::LayoutRequests::default()).map(drop), Errno::EINVAL.to_uae());
+    refused(ask(LayoutRequests::default()).map(drop), Errno::EINVAL.to_uae());
     scene.set_route(DataRoute::Server);
     assert_eq!(told(&scene.carol, &[fid]), [Err(Errno::EOPNOTSUPP.to_uae())]);
 }

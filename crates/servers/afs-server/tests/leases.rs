@@ -337,29 +337,20 @@ const OTHERS: &[Attempt] = &[
         let store = fs::StoreRanges { fid: file, status, expected, file_length: 9, grown_to: 9, ranges: 0 };
         let _ = b.store_as(store, b"");
     }),
-    ("GetCapability", |b, _, file, _| {
-        let access = fs::CapabilityAccess::READ;
-        b.ask(fs::GetCapability { fid: file, access }).unwrap();
+    ("GetCapability", |b, dir, _, _| {
+        let (access, drive) = (fs::CapabilityAccess::READ, fs::OWN_DRIVE);
+        let wanted = [fs::CapabilityRequest { fid: dir, access, drive }];
+        b.ask(fs::GetCapability { wanted: fs::CapabilityRequests::first_of(wanted) }).unwrap();
     }),
-    ("BulkCapability", |b, dir, _, _| {
-        let wanted = [fs::CapabilityRequest { fid: dir, access: fs::CapabilityAccess::READ }];
-        b.ask(fs::BulkCapability { wanted: fs::CapabilityRequests::first_of(wanted) }).unwrap();
-    }),
-    ("RenewLayouts", |b, _, file, _| {
-        let renewal = fs::LayoutRenewal { fid: file, drive: afs_wire::xdr::Fixed([0; 16]) };
-        b.ask(fs::RenewLayouts { wanted: fs::LayoutRenewals::first_of([renewal]) }).unwrap();
-    }),
-    ("GetLayouts", |b, _, file, _| {
-        let request = fs::LayoutRequest { fid: file, version: afs_wire::ids::DataVersion(1) };
-        b.ask(fs::GetLayouts { wanted: fs::LayoutRequests::first_of([request]) }).unwrap();
+    ("GetCapability of a drive", |b, _, file, _| {
+        let (access, drive) = (fs::CapabilityAccess::READ, afs_wire::xdr::Fixed([1; 16]));
+        let wanted = [fs::CapabilityRequest { fid: file, access, drive }];
+        b.ask(fs::GetCapability { wanted: fs::CapabilityRequests::first_of(wanted) }).unwrap();
     }),
     ("GetLayout", |b, _, file, _| {
         let version = afs_wire::ids::DataVersion(1);
-        let _ = b.ask(fs::GetLayout { fid: file, version, start: 0, end: 10 });
-    }),
-    ("GetLayoutList", |b, _, file, _| {
-        let version = afs_wire::ids::DataVersion(1);
-        let _ = b.ask(fs::GetLayoutList { fid: file, version, start: 0, end: 10 });
+        let wanted = [fs::LayoutRequest { fid: file, version, start: 0, end: 10 }];
+        b.ask(fs::GetLayout { wanted: fs::LayoutRequests::first_of(wanted) }).unwrap();
     }),
 ];
 
@@ -583,9 +574,7 @@ fn bytes_by_the_data_path_wait_for_the_recall_too() {
     let (a, b, root) = (cell.client(1), cell.client(2), cell.root());
     let dir = a.make_dir(root, "dir").unwrap().fid;
     // A capability for all files of the directory, from before.
-    let wanted = [fs::CapabilityRequest { fid: dir, access: fs::CapabilityAccess::READ }];
-    let call = fs::BulkCapability { wanted: fs::CapabilityRequests::first_of(wanted) };
-    let capability = b.ask(call).unwrap().outcomes[0].clone().into_reply().unwrap();
+    let capability = b.capability(dir, fs::CapabilityAccess::READ).unwrap();
     let path = b.path();
     let lease = take(&a, dir);
     let file = lease.fids[0];

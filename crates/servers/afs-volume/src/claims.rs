@@ -30,8 +30,6 @@ pub struct StagingPlaces {
 pub struct StagedIn {
     /// The drive.
     pub drive: DriveId,
-    /// The run of the drive in which they were staged.
-    pub run: u64,
     /// The drive's name of the client's room.
     pub tag: [u8; 8],
 }
@@ -136,7 +134,7 @@ fn begin(targets: &Targets, parts: &StagedParts, from: &[StagedIn]) -> Vec<Claim
         let places = parts.places().iter().filter(|place| place.at == at);
         let chunks: Vec<_> = places.map(|place| place.chunk).collect();
         let drive = targets.named(from.drive).filter(|_| !chunks.is_empty())?;
-        let given = drive.1.claim(StagedChunks { run: from.run, tag: from.tag, chunks: chunks.clone() });
+        let given = drive.1.claim(StagedChunks { tag: from.tag, chunks: chunks.clone() });
         Some(Claim { drive, chunks, given })
     };
     from.iter().enumerate().filter_map(of_drive).collect()

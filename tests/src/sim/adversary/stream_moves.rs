@@ -8,7 +8,7 @@ use afs_datapath::session::{self, Error, Failure, Handle, Patience, Security, St
 use afs_env::io::{AsyncReadExt, AsyncWriteExt};
 use afs_env::{ByteStream, EnvExt};
 use afs_sim::StreamConfig;
-use afs_wire::fs::{BulkCapability, CapabilityAccess, CapabilityRequest, CapabilityRequests};
+use afs_wire::fs::{CapabilityAccess, CapabilityRequest, CapabilityRequests, GetCapability, OWN_DRIVE};
 use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::rpc::ServiceId;
 use afs_wire::xdr::Decode;
@@ -120,10 +120,11 @@ impl Adversary {
     async fn own_capability(&mut self, fid: Fid) -> Option<(Capability, Secret)> {
         let rx = self.any_fake_client()?;
         let files = connection(&rx, server(7000), ServiceId::FILE);
-        let wanted = [fid, self.root].map(|fid| CapabilityRequest { fid, access: CapabilityAccess::READ });
-        let call = BulkCapability { wanted: CapabilityRequests::first_of(wanted) };
+        let access = CapabilityAccess::READ;
+        let wanted = [fid, self.root].map(|fid| CapabilityRequest { fid, access, drive: OWN_DRIVE });
+        let call = GetCapability { wanted: CapabilityRequests::first_of(wanted) };
         let outcomes = files.call(&call).await.ok()?.outcomes.into_iter();
-        let given = outcomes.filter_map(|outcome| outcome.into_reply().ok()).next()?;
+        let given = outcomes.filter_map(|outcome| outcome.into_capability().ok()).next()?;
         if self.invariants.keeps_files_secret() {
             self.learned("a capability for a file that it may not read");
         }

@@ -1,32 +1,12 @@
 //! Andrew's extensions of the file service; other servers answer "no such call" (-455). Their numbers begin with
 //! "AN".
 
-use super::{CapabilitySecret, LockKind, LockReply, Name, RenameReply, SERVICE, SetStatus, StatusReply};
+use super::{LockKind, LockReply, Name, RenameReply, SERVICE, SetStatus, StatusReply};
 use crate::ids::{DataVersion, Fid, VolumeId};
 use crate::rpc::Streamed;
 use crate::vol::Snapshots;
-use crate::xdr::{BoundedVec, ByteString, Fixed};
+use crate::xdr::{BoundedVec, Fixed};
 use std::net::Ipv4Addr;
-
-id! {
-    /// Access that a capability permits, as bits: [`CapabilityAccess::READ`], [`CapabilityAccess::WRITE`].
-    pub struct CapabilityAccess(u32);
-}
-
-impl CapabilityAccess {
-    /// Reading.
-    pub const READ: Self = Self(1);
-    /// Writing.
-    pub const WRITE: Self = Self(2);
-
-    /// Whether all bits of `other` are set.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
-/// Public arguments of a capability, in the form of `docs/protocol/data-path.md`. Opaque here.
-pub type CapabilityArguments = ByteString<128>;
 
 /// Addresses of a drive.
 pub type DriveAddresses = BoundedVec<Ipv4Addr, DRIVE_ADDRESSES_MAX>;
@@ -34,7 +14,7 @@ pub type DriveAddresses = BoundedVec<Ipv4Addr, DRIVE_ADDRESSES_MAX>;
 /// Most addresses of one drive.
 pub const DRIVE_ADDRESSES_MAX: usize = 16;
 
-/// In [`CommitStore`]: the file may have any version.
+/// In [`Commit`](super::Commit): the file may have any version.
 pub const ANY_VERSION: DataVersion = DataVersion(u64::MAX);
 
 calls! {
@@ -85,18 +65,6 @@ calls! {
         addresses: DriveAddresses,
     };
 
-    /// Asks for a capability that permits reading or writing a file, and usually the other files of its directory, by
-    /// the data path. Requires the right that FetchData, or StoreData, does. EACCES also where no capability can
-    /// express the caller's rights: the calls may still work.
-    0x414E_4421 "GetCapability" GetCapability { fid: Fid, access: CapabilityAccess } -> GetCapabilityReply {
-        /// What it permits.
-        arguments: CapabilityArguments,
-        /// The proof of having been given it.
-        secret: CapabilitySecret,
-        /// Seconds until it expires.
-        seconds: u32,
-    };
-
     /// Asks since which version a file has only grown. Requires the right that FetchData does.
     0x414E_4437 "GetGrowth" GetGrowth { fid: Fid } -> GetGrowthReply {
         /// The version of the file.
@@ -104,22 +72,6 @@ calls! {
         /// The oldest version all of whose bytes this one is known to begin with; at most `version`.
         since: DataVersion,
     };
-
-    /// Makes bytes that were written by the data path the file's, in one change. ESTALE for a ticket that has expired,
-    /// was used, belongs to another client or user, or to another file. EAGAIN if the file has not the expected
-    /// version. In any case the ticket is used up. Requires the rights that StoreData does.
-    0x414E_4422 "CommitStore" CommitStore {
-        /// The ticket that the drive gave for the bytes.
-        ticket: Fixed<16>,
-        fid: Fid,
-        status: SetStatus,
-        /// The version that the changes are based on, or [`ANY_VERSION`].
-        expected: DataVersion,
-        /// Length to which a longer file is truncated before the bytes are written.
-        file_length: u64,
-        /// Length to which a shorter file is extended with zeros after that.
-        grown_to: u64,
-    } -> StatusReply;
 }
 
 /// Most ranges of one [`StoreRanges`].
@@ -147,17 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_replies_of_the_data_path_are_bounded() {
-        let reply = GetCapabilityReply {
-            arguments: CapabilityArguments::truncated(&[7; 128]),
-            secret: CapabilitySecret([9; 32]),
-            seconds: 300,
-        };
-        let mut bytes = reply.to_bytes();
-        assert_eq!(bytes.len(), 4 + 128 + 32 + 4);
-        assert_eq!(GetCapabilityReply::from_bytes(&bytes), Ok(reply));
-        bytes[3] = 129;
-        assert!(matches!(GetCapabilityReply::from_bytes(&bytes), Err(DecodeError::TooLong { .. })));
+    fn the_reply_of_the_data_path_is_bounded() {
         let reply = DataPathReply {
             port: 7000,
             clear: false,

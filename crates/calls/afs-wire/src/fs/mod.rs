@@ -3,14 +3,14 @@
 //! Source: `docs/protocol/fileserver.md`.
 
 mod bulk;
-mod bulk_capability;
 mod calls;
 mod capability_secret;
 mod change_list;
+mod command;
 mod data;
+mod drive_capability;
 mod extension;
 mod layout;
-mod layout_list;
 mod lease;
 mod listed_parts;
 mod lock;
@@ -24,14 +24,14 @@ mod status;
 mod volume;
 
 pub use bulk::{BulkStatus, BulkStatusReply, Fids, GiveUpCallBacks, InlineBulkStatus, Promises, Statuses};
-pub use bulk_capability::*;
 pub use calls::*;
 pub use capability_secret::CapabilitySecret;
 pub use change_list::*;
+pub use command::*;
 pub use data::*;
+pub use drive_capability::*;
 pub use extension::*;
 pub use layout::*;
-pub use layout_list::*;
 pub use lease::*;
 pub use listed_parts::{LISTED_BYTES_MAX, ListedChunk, ListedCopy, ListedPart, ListedParts};
 pub use lock::*;
@@ -96,13 +96,13 @@ pub mod capability {
 #[cfg(feature = "fuzzing")]
 pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
     bulk::DECODERS,
-    bulk_capability::DECODERS,
     calls::DECODERS,
     change_list::DECODERS,
+    command::DECODERS,
     data::DECODERS,
+    drive_capability::DECODERS,
     extension::DECODERS,
     layout::DECODERS,
-    layout_list::DECODERS,
     lease::DECODERS,
     lock::DECODERS,
     room::DECODERS,

@@ -53,30 +53,23 @@ pub const OPCODES: &[(u32, &str)] = &[
     (0x414E_4417, "LendMore"),
     (0x414E_4418, "RenameNew"),
     (0x414E_4420, "DataPath"),
-    (0x414E_4421, "GetCapability"),
-    (0x414E_4422, "CommitStore"),
-    (0x414E_4423, "GetLayout"),
-    (0x414E_4427, "Deliver"),
-    (0x414E_4428, "BulkCapability"),
     (0x414E_4429, "StatusAndCapability"),
-    (0x414E_442A, "RenewLayouts"),
-    (0x414E_442B, "GetAddress"),
     (0x414E_442C, "EndRoom"),
-    (0x414E_442D, "GetLayouts"),
-    (0x414E_442F, "CommitRoom"),
-    (0x414E_4430, "GetLayoutList"),
     (0x414E_4432, "GetRoom"),
-    (0x414E_4433, "Collect"),
     (0x414E_4437, "GetGrowth"),
     (0x414E_4438, "TakeLease"),
     (0x414E_443A, "ChangeList"),
+    (0x414E_443B, "GetLayout"),
+    (0x414E_443C, "GetCapability"),
+    (0x414E_443D, "Command"),
+    (0x414E_443E, "Commit"),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::OPCODES;
     use crate::fs::{
-        bulk, bulk_capability, calls, change_list, data, extension, layout, layout_list, lease, lock, room,
+        bulk, calls, change_list, command, data, drive_capability, extension, layout, lease, lock, room,
         statistics, volume,
     };
 
@@ -86,11 +79,11 @@ mod tests {
             calls::CALLS,
             change_list::CALLS,
             bulk::CALLS,
-            bulk_capability::CALLS,
+            command::CALLS,
+            drive_capability::CALLS,
             data::CALLS,
             extension::CALLS,
             layout::CALLS,
-            layout_list::CALLS,
             lease::CALLS,
             lock::CALLS,
             room::CALLS,

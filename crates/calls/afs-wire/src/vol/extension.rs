@@ -2,7 +2,7 @@
 //! "AN".
 
 use super::{DataRoute, Destination, Lending, Placement, Privacy, RestoreCookie, SERVICE, TransactionId};
-use crate::fs::{DataPathReply, GetCapabilityReply};
+use crate::fs::{DataPathReply, DriveCapability};
 use crate::ids::{DataVersion, Fid, UnixSeconds, VolumeId};
 use crate::rpc::{Nothing, Streamed};
 use crate::xdr::{BoundedVec, ByteString};
@@ -50,7 +50,7 @@ xdr_struct! {
         /// The server's drive, as the call DataPath of the file service tells of it.
         pub drive: DataPathReply,
         /// The capability, and how long the stream waits to be begun.
-        pub capability: GetCapabilityReply,
+        pub capability: DriveCapability,
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
             addresses: DriveAddresses::first_of([Ipv4Addr::LOCALHOST; 20]),
         };
         let arguments = CapabilityArguments::truncated(&[7; 200]);
-        let capability = GetCapabilityReply { arguments, secret: CapabilitySecret([9; 32]), seconds: 10 };
+        let capability = DriveCapability { arguments, secret: CapabilitySecret([9; 32]), seconds: 10 };
         let grant = StreamGrant { drive, capability };
         let bytes = StreamGrantBytes::new(grant.to_bytes()).expect("it fits");
         assert_eq!(StreamGrant::from_bytes(&bytes), Ok(grant));

@@ -113,7 +113,11 @@ impl Venus {
             return None;
         }
         let resets: Vec<u64> = sites.iter().map(|server| server.reset.get()).collect();
-        let wanted = fs::CapabilityRequest { fid: directory, access: fs::CapabilityAccess::READ };
+        let wanted = fs::CapabilityRequest {
+            fid: directory,
+            access: fs::CapabilityAccess::READ,
+            drive: fs::OWN_DRIVE,
+        };
         match self
             .call_about(volume, ABOUT, fs::StatusAndCapability { fids: fids.clone(), wanted })
             .await

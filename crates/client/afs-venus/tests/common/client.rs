@@ -174,7 +174,7 @@ impl Client {
 
     /// Stores of data that it has made so far, each way: the calls that end them.
     pub fn stores(&self) -> u64 {
-        let ends = ["StoreData64", "StoreRanges", "CommitStore", "CommitRoom"];
+        let ends = ["StoreData64", "StoreRanges", "Commit"];
         ends.iter().map(|name| self.calls(name)).sum()
     }
 

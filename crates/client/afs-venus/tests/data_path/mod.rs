@@ -77,7 +77,7 @@ fn files_are_stored_and_fetched_by_the_path_with_one_capability_for_a_directory(
             }
         });
         assert_eq!(one.calls("StoreData64") + one.calls("StoreRanges"), 0, "stores wait for a connection");
-        assert_eq!((one.calls("CommitStore"), one.calls("GetCapability"), one.calls("DataPath")), (20, 1, 1));
+        assert_eq!((one.calls("Commit"), one.calls("GetCapability"), one.calls("DataPath")), (20, 1, 1));
         let there = two.clone();
         cell.on(&two, async move {
             there.get("dir/0").await.unwrap();
@@ -184,7 +184,7 @@ fn a_store_by_the_path_is_one_version_and_breaks_the_promises_of_others() {
     let here = one.clone();
     let changed = cell.on(&one, async move {
         let handle = here.open("file", OpenFlags::READ_WRITE).await.unwrap();
-        let before = here.calls("CommitStore");
+        let before = here.calls("Commit");
         let mut wanted = pattern(300_000, 1);
         for at in [5_000, 290_000] {
             wanted[at..at + 8000].copy_from_slice(&pattern(8000, 7));
@@ -192,7 +192,7 @@ fn a_store_by_the_path_is_one_version_and_breaks_the_promises_of_others() {
         }
         here.venus.flush(handle, 0).await.unwrap();
         here.venus.release(handle).await.unwrap();
-        assert_eq!(here.calls("CommitStore"), before + 1);
+        assert_eq!(here.calls("Commit"), before + 1);
         wanted
     });
     let there = two.clone();

@@ -124,14 +124,14 @@ fn a_store_in_whose_middle_the_token_ends_is_made_by_a_call_and_the_next_one_is_
         alice.put("home/small", &pattern(100_000, 2)).await.unwrap();
         let handle = alice.open_new("home/film").await.unwrap();
         alice.write_all(handle, &data).await.unwrap();
-        let (before, commits) = (by_path(&here).1, here.calls("CommitStore"));
+        let (before, commits) = (by_path(&here).1, here.calls("Commit"));
         here.env.sleep(Duration::from_secs(end.secs - here.env.wall().secs - 5)).await;
         alice.venus.flush(handle, 0).await.unwrap();
         assert!(here.env.wall() >= end, "the transfer was over before");
-        assert_eq!((by_path(&here).1, here.calls("CommitStore"), refused(&here)), (before, commits, 1));
+        assert_eq!((by_path(&here).1, here.calls("Commit"), refused(&here)), (before, commits, 1));
         alice.venus.write(handle, 0, pattern(LONG as usize, 3).into()).await.unwrap();
         denied(alice.venus.flush(handle, 0).await);
-        assert_eq!((by_path(&here).1, here.calls("CommitStore")), (before, commits));
+        assert_eq!((by_path(&here).1, here.calls("Commit")), (before, commits));
         data
     });
     let there = other.clone();

@@ -4,8 +4,8 @@
 use super::*;
 
 /// Calls for capabilities alone.
-fn asked(client: &Client) -> (u64, u64) {
-    (client.calls("GetCapability"), client.calls("BulkCapability"))
+fn asked(client: &Client) -> u64 {
+    client.calls("GetCapability")
 }
 
 /// Calls for the bytes of files.
@@ -49,8 +49,7 @@ fn a_thousand_files_of_a_directory_are_read_twice_by_one_capability() {
     let began = cell.sim.now();
     let there = two.clone();
     cell.on(&two, async move { read_all(&there, FILES).await });
-    let (one_each, bulk) = asked(&two);
-    assert_eq!(one_each + bulk, 1, "one capability for all");
+    assert_eq!(asked(&two), 1, "one capability for all");
     // What is in the cache is dropped, and the capability is not.
     let there = two.clone();
     cell.on(&two, async move {
@@ -58,7 +57,7 @@ fn a_thousand_files_of_a_directory_are_read_twice_by_one_capability() {
         read_all(&there, FILES).await;
     });
     assert!(cell.sim.now().saturating_since(began) < Duration::from_secs(140), "within half of its life");
-    assert_eq!(asked(&two), (one_each, bulk), "a warm client asks for none");
+    assert_eq!(asked(&two), 1, "a warm client asks for none");
 }
 
 /// Five directories with a file each, which are read for an hour.
@@ -85,7 +84,7 @@ fn capabilities_in_use_are_renewed_in_one_call_and_those_that_are_not_in_use_are
         for handle in &handles {
             chunk(&there, *handle, 1).await.unwrap();
         }
-        assert_eq!(asked(&there), (DIRS + 1, 0), "one for each directory");
+        assert_eq!(asked(&there), DIRS + 1, "one for each directory");
         let calls = fetched_by_calls(&there);
         // The last one is not read any more.
         handles.pop();
@@ -100,10 +99,9 @@ fn capabilities_in_use_are_renewed_in_one_call_and_those_that_are_not_in_use_are
                 chunk(&there, *handle, 6 + round as u64 % 10).await.unwrap();
             }
         }
-        let (one_each, bulk) = asked(&there);
-        assert_eq!(one_each, DIRS + 1, "each of them was asked for once");
+        // Each of them was asked for once.
         // 812 s in all; after 225 s of a life of 300 s each next use asks again.
-        assert_eq!(bulk, 3);
+        assert_eq!(asked(&there), DIRS + 1 + 3);
         assert_eq!(fetched_by_calls(&there), calls, "and no read was without");
     });
     let refusals = two.venus.counters().path_fallbacks;

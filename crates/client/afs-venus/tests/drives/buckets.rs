@@ -25,7 +25,7 @@ fn a_file_in_a_bucket_is_read_there_by_a_call_and_a_request_for_each_mebibyte() 
         let first = 5 * MIB as u64 - counters.drive_bytes_fetched;
         assert!(first < MIB as u64 / 2, "seed {seed}: {first} {:?}", counters.drive_fallbacks);
         assert!(counters.path_bytes_fetched <= first, "seed {seed}");
-        assert_eq!((client.calls("GetLayout"), client.calls("GetAddress"), scene.store().reads()), (1, 5, 5));
+        assert_eq!((client.calls("GetLayout"), client.calls("Command"), scene.store().reads()), (1, 5, 5));
     }
 }
 
@@ -94,7 +94,7 @@ fn a_bucket_that_fails_is_left_alone_for_a_minute_and_then_read_again() {
     for n in 0..4 {
         assert!(scene.get(&client, &format!("f{n}")).unwrap() == pattern(MIB, n));
     }
-    assert_eq!((scene.store().reads(), client.calls("GetAddress")), (1, 1), "once, then it is left alone");
+    assert_eq!((scene.store().reads(), client.calls("Command")), (1, 1), "once, then it is left alone");
     assert_eq!(fallbacks(&client, "paused"), 3);
     scene.store().set_conduct(StoreConduct::Right);
     scene.cell.sim.run_for(Duration::from_secs(61));
@@ -112,7 +112,7 @@ fn a_client_that_reads_no_object_stores_notices_nothing() {
     *scene.cell.objects.lock().unwrap() = None;
     let client = scene.cell.client(2);
     assert!(scene.get(&client, "big").unwrap() == big);
-    assert_eq!((at_drives(&client), client.calls("GetAddress"), client.calls("GetLayout")), (0, 0, 1));
+    assert_eq!((at_drives(&client), client.calls("Command"), client.calls("GetLayout")), (0, 0, 1));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_mount_may_forbid_buckets_and_so_does_each_other_setting_of_the_volume() {
         scene.set_route(route);
         let client = scene.cell.client(number);
         assert!(scene.get(&client, "big").unwrap() == pattern(2 * MIB, 1));
-        assert_eq!((at_drives(&client), client.calls("GetAddress")), (0, 0), "{route:?}");
+        assert_eq!((at_drives(&client), client.calls("Command")), (0, 0), "{route:?}");
     }
     scene.set_route(DataRoute::Drives);
     scene.cell.data_path.lock().unwrap().drives = false;
@@ -179,7 +179,7 @@ fn less_than_half_of_a_chunk_is_read_at_the_file_server() {
     scene.cell.set_limits(|limits| limits.chunk_bytes = 256 << 10);
     let client = scene.cell.client(2);
     assert!(scene.get(&client, "big").unwrap() == pattern(2 * MIB, 5));
-    assert_eq!((at_drives(&client), client.calls("GetAddress"), scene.store().reads()), (0, 0, 0));
+    assert_eq!((at_drives(&client), client.calls("Command"), scene.store().reads()), (0, 0, 0));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn an_address_is_asked_for_anew_for_each_read() {
     for number in 2..5 {
         let client = scene.cell.client(number);
         scene.get(&client, "big").unwrap();
-        assert_eq!(client.calls("GetAddress"), 1);
+        assert_eq!(client.calls("Command"), 1);
         // What was given to one before has expired.
         scene.cell.sim.run_for(Duration::from_secs(61));
     }

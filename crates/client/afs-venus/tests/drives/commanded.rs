@@ -24,12 +24,12 @@ fn commanded_transfers_bring_the_same_bytes_by_a_call_each() {
         let big = pattern(5 * MIB + 3, 7);
         scene.put("big", big.clone());
         let client = scene.warm(2);
-        let before = client.calls("Deliver");
+        let before = client.calls("Command");
         let fetched = at_drives(&client);
         assert!(scene.get(&client, "big").unwrap() == big, "seed {seed}");
         assert_eq!(at_drives(&client) - fetched, 5 * MIB as u64, "seed {seed}");
         assert_eq!(
-            client.calls("Deliver") - before,
+            client.calls("Command") - before,
             6,
             "one for what is read first, one for the rest of each mebibyte"
         );
@@ -77,13 +77,13 @@ fn commanded_stores_go_to_each_drive_by_a_call_for_each_chunk() {
         scene.set_route(DataRoute::Commanded);
         scene.place(copies, 1);
         let client = warm(&scene, 2);
-        let (before, asked) = (stored(&client), client.calls("Collect"));
+        let (before, asked) = (stored(&client), client.calls("Command"));
         let big = pattern(5 * MIB + 77, seed);
         put(&scene, &client, "big", big.clone());
         let after = stored(&client);
         let moved = (after.0 - before.0, after.1 - before.1, after.2 - before.2);
         assert_eq!(moved, (big.len() as u64, 0, 1), "{:?}", client.venus.counters().drive_fallbacks);
-        assert_eq!(client.calls("Collect") - asked, 6 * u64::from(copies));
+        assert_eq!(client.calls("Command") - asked, 6 * u64::from(copies));
         assert_eq!(client.calls("StoreData64"), 0);
         assert!(read_elsewhere(&scene, 7, "big") == big, "seed {seed}");
         assert!(scene.hosts.iter().all(|host| host.served.counts().refused == [0; 8]));
@@ -96,8 +96,8 @@ fn whatever_the_drive_does_with_a_commanded_store_the_file_server_stores_it_once
         (Staging::Refuses, "refused"),
         (Staging::Full, "declined"),
         (Staging::Silent, "stalled"),
-        (Staging::NoReceipts, "declined"),
-        (Staging::FalseReceipts, "ticket"),
+        (Staging::Keeps, "ticket"),
+        (Staging::Forgets, "ticket"),
     ];
     for (conduct, reason) in conducts {
         let scene = commanded(5);
@@ -158,11 +158,11 @@ fn a_store_that_is_not_commanded_goes_through_the_file_server() {
 fn a_command_that_is_late_is_not_a_failure_of_the_drive() {
     let scene = commanded(8);
     let client = warm(&scene, 2);
-    let (asked, before) = (client.calls("Collect"), stored(&client).0);
+    let (asked, before) = (client.calls("Command"), stored(&client).0);
     let (here, big) = (client.clone(), pattern(3 * MIB, 4));
     let (env, content) = (client.env.clone(), big.clone());
     let working = env.spawn_with_result(async move { here.put("big", &content).await });
-    while client.calls("Collect") == asked {
+    while client.calls("Command") == asked {
         scene.cell.sim.run_for(Duration::from_micros(100));
     }
     let (sim, server) = (scene.cell.sim.world(), scene.cell.server);

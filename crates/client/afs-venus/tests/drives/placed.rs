@@ -96,7 +96,7 @@ fn a_store_goes_to_all_drives_that_are_to_have_it_and_survives_any_of_them() {
 /// The file server stores instead, on all drives that it reaches itself.
 #[test]
 fn whatever_one_of_two_drives_does_with_a_store_is_acknowledged_what_both_have() {
-    let conducts = [(0, Staging::NoReceipts), (1, Staging::FalseReceipts), (1, Staging::Silent)];
+    let conducts = [(0, Staging::Full), (1, Staging::Forgets), (1, Staging::Silent)];
     for (drive, conduct) in conducts {
         let scene = Scene::with_copies(6);
         let client = storing(&scene, 2, 1);

@@ -34,12 +34,12 @@ fn many(seed: u64) -> (Scene, Client) {
 
 /// Calls for layouts.
 fn asked(client: &Client) -> u64 {
-    client.calls("GetLayout") + client.calls("GetLayouts")
+    client.calls("GetLayout")
 }
 
 /// Reads all files, of which nothing is cached; the calls that were made for layouts, and renewals.
 fn read_all(scene: &Scene, client: &Client) -> (u64, u64) {
-    let before = (asked(client), client.calls("RenewLayouts"), at_drives(client));
+    let before = (asked(client), client.calls("GetCapability"), at_drives(client));
     let here = client.clone();
     scene.cell.on(client, async move {
         here.venus.set_property(NodeId::ROOT, b"afs.flush", b"all").await.unwrap();
@@ -53,7 +53,7 @@ fn read_all(scene: &Scene, client: &Client) -> (u64, u64) {
     // A connection that was idle is closed: the first file comes from the server.
     let least = (DIRECTORIES * EACH - 1) * LENGTH;
     assert!(fetched >= least as u64, "{fetched}: {:?}", client.venus.counters().drive_fallbacks);
-    (asked(client) - before.0, client.calls("RenewLayouts") - before.1)
+    (asked(client) - before.0, client.calls("GetCapability") - before.1)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::*;
 /// Bytes that went to drives, by the path of the file server, and the calls that ended stores.
 pub fn stored(client: &Client) -> (u64, u64, u64) {
     let counters = client.venus.counters();
-    let commits = client.calls("CommitRoom");
+    let commits = client.calls("Commit");
     (counters.drive_bytes_stored, counters.path_bytes_stored, commits)
 }
 
@@ -76,9 +76,8 @@ fn whatever_the_drive_does_with_a_store_the_file_server_stores_it_once() {
         (Staging::Refuses, "refused"),
         (Staging::Full, "declined"),
         (Staging::Silent, "stalled"),
-        (Staging::NoReceipts, "declined"),
-        (Staging::FalseReceipts, "ticket"),
-        (Staging::OtherRun, "ticket"),
+        (Staging::Keeps, "ticket"),
+        (Staging::Forgets, "ticket"),
     ];
     for (conduct, reason) in conducts {
         let scene = Scene::new(5);
@@ -94,8 +93,9 @@ fn whatever_the_drive_does_with_a_store_the_file_server_stores_it_once() {
         assert_eq!(after.path_bytes_stored - before.path_bytes_stored, 3 * MIB as u64, "{conduct:?}");
         assert!(fallbacks(&client, reason) > 0, "{conduct:?}: {:?}", after.drive_fallbacks);
         assert!(read_elsewhere(&scene, 7, "big") == big, "{conduct:?}");
-        let commits = |counters: &CounterValues| counters.calls.get("CommitStore").copied().unwrap_or(0);
-        assert_eq!(commits(&after) - commits(&before), 1, "{conduct:?}");
+        let commits = |counters: &CounterValues| counters.calls.get("Commit").copied().unwrap_or(0);
+        let of_room = u64::from(matches!(conduct, Staging::Keeps | Staging::Forgets));
+        assert_eq!(commits(&after) - commits(&before), 1 + of_room, "{conduct:?}");
     }
 }
 
@@ -180,8 +180,8 @@ fn a_commit_whose_reply_is_lost_is_not_stored_by_another_way() {
         let before = stored(&client);
         let (world, server) = (scene.cell.sim.world().clone(), scene.cell.server);
         let (node, env) = (client.node, scene.cell.sim.env(scene.hosts[0].node));
-        // What the file server replies from the receipts on does not come.
-        scene.hosts[0].when_receipts_are_given(move || {
+        // What the file server replies from then on does not come.
+        scene.hosts[0].when_chunks_are_given(move || {
             world.cut(server, node);
             let (world, later) = (world.clone(), env.clone());
             env.spawn(Box::pin(async move {
@@ -205,7 +205,7 @@ fn a_commit_whose_reply_is_lost_is_not_stored_by_another_way() {
 #[test]
 fn a_store_that_goes_by_another_way_has_the_quota_that_its_room_had() {
     // The drive cannot be reached; or it fails in the middle.
-    for conduct in [None, Some(Staging::Full), Some(Staging::NoReceipts), Some(Staging::FalseReceipts)] {
+    for conduct in [None, Some(Staging::Full), Some(Staging::Keeps), Some(Staging::Forgets)] {
         let scene = Scene::new(10);
         let client = match conduct {
             None => scene.cell.client(2),

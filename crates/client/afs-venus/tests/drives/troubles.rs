@@ -283,8 +283,8 @@ impl World {
     }
 
     fn staging(&mut self) -> Staging {
-        use Staging::{FalseReceipts, Full, NoReceipts, OtherRun, Refuses, Silent};
-        *self.rng.pick(&[Refuses, Full, Silent, NoReceipts, FalseReceipts, OtherRun]).unwrap()
+        use Staging::{Forgets, Full, Keeps, Refuses, Silent};
+        *self.rng.pick(&[Refuses, Full, Silent, Keeps, Forgets]).unwrap()
     }
 
     fn store_conduct(&mut self) -> StoreConduct {

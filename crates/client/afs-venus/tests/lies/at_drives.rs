@@ -6,8 +6,7 @@ use afs_sim::SimRng;
 use afs_testkit::relay::Lie;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    self, CapabilityArguments, CapabilitySecret, GetCapabilityReply, LayoutCopy, LayoutDrive, LayoutPart,
-    ListedParts, RoomRound,
+    self, CapabilityArguments, CapabilitySecret, DriveCapability, LayoutDrive, ListedParts, RoomRound,
 };
 use afs_wire::rpc::{self, Opcode, Request, ServiceId};
 use afs_wire::xdr::{BoundedVec, Encode, Fixed};
@@ -25,8 +24,9 @@ pub enum DrivePart<'a> {
     Place(&'a mut u32),
     Rounds(&'a mut Vec<RoomRound>),
     Room(&'a mut Fixed<16>),
-    Chunk(&'a mut Fixed<24>),
-    /// Why a drive gives a chunk, or those of a list.
+    /// Id of a chunk.
+    Chunk(&'a mut u128),
+    /// Why a drive gives the chunks of a list.
     Binding(&'a mut [u8]),
     /// From when on a drive believes bindings.
     ValidFrom(&'a mut u64),
@@ -43,10 +43,8 @@ pub fn rewritten(
 ) -> Option<Vec<u8>> {
     match (service, opcode.0) {
         (fs::GetRoom::SERVICE, fs::GetRoom::OPCODE) => room(reply, falsify),
-        (fs::GetLayout::SERVICE, fs::GetLayout::OPCODE) => layout(reply, falsify),
-        (fs::GetLayouts::SERVICE, fs::GetLayouts::OPCODE) => layouts(reply, falsify),
-        (fs::GetLayoutList::SERVICE, fs::GetLayoutList::OPCODE) => layout_list(reply, falsify),
-        (fs::RenewLayouts::SERVICE, fs::RenewLayouts::OPCODE) => renewals(reply, falsify),
+        (fs::GetLayout::SERVICE, fs::GetLayout::OPCODE) => layouts(reply, falsify),
+        (fs::GetCapability::SERVICE, fs::GetCapability::OPCODE) => capabilities(reply, falsify),
         _ => None,
     }
 }
@@ -64,52 +62,43 @@ fn room(reply: &[u8], falsify: &mut Falsify<'_>) -> Option<Vec<u8>> {
     Some(reply.to_bytes())
 }
 
-fn layout(reply: &[u8], falsify: &mut Falsify<'_>) -> Option<Vec<u8>> {
-    let mut reply = rpc::decode_reply::<fs::GetLayout>(reply).ok()?;
-    drives(&mut reply.drives, falsify);
-    parts(&mut reply.parts, falsify);
-    falsify(Part::Count(&mut reply.end));
-    Some(reply.to_bytes())
-}
-
 fn layouts(reply: &[u8], falsify: &mut Falsify<'_>) -> Option<Vec<u8>> {
-    let mut reply = rpc::decode_reply::<fs::GetLayouts>(reply).ok()?;
+    let mut reply = rpc::decode_reply::<fs::GetLayout>(reply).ok()?;
     each(&mut reply.outcomes, |outcome| {
         falsify(Part::AtDrive(DrivePart::Outcome(&mut outcome.error)));
-        drives(&mut outcome.drives, falsify);
-        parts(&mut outcome.parts, falsify);
-        falsify(Part::Count(&mut outcome.end));
+        layout(&mut outcome.layout, falsify);
     });
     Some(reply.to_bytes())
 }
 
-fn layout_list(reply: &[u8], falsify: &mut Falsify<'_>) -> Option<Vec<u8>> {
-    let mut reply = rpc::decode_reply::<fs::GetLayoutList>(reply).ok()?;
-    drives(&mut reply.drives, falsify);
-    each(&mut reply.lists, |list| falsify(Part::AtDrive(DrivePart::Binding(&mut list.0))));
-    let mut parts = reply.parts.parts().to_vec();
+fn layout(layout: &mut fs::FileLayout, falsify: &mut Falsify<'_>) {
+    drives(&mut layout.drives, falsify);
+    each(&mut layout.lists, |list| falsify(Part::AtDrive(DrivePart::Binding(&mut list.0))));
+    let mut parts = layout.parts.parts().to_vec();
     for part in &mut parts {
         falsify(Part::Count(&mut part.start));
         falsify(Part::AtDrive(DrivePart::Length(&mut part.length)));
         falsify(Part::AtDrive(DrivePart::Length(&mut part.chunk.length)));
+        falsify(Part::AtDrive(DrivePart::Length(&mut part.chunk.offset)));
         for copy in &mut part.copies {
             falsify(Part::AtDrive(DrivePart::Place(&mut copy.drive)));
+            falsify(Part::AtDrive(DrivePart::Chunk(&mut copy.id)));
         }
     }
     // Parts that no list can have are not told.
-    reply.parts = ListedParts::new(parts).unwrap_or(reply.parts);
-    falsify(Part::Count(&mut reply.end));
-    Some(reply.to_bytes())
+    if let Some(parts) = ListedParts::new(parts) {
+        layout.parts = parts;
+    }
+    falsify(Part::Count(&mut layout.end));
 }
 
-fn renewals(reply: &[u8], falsify: &mut Falsify<'_>) -> Option<Vec<u8>> {
-    let mut reply = rpc::decode_reply::<fs::RenewLayouts>(reply).ok()?;
-    each(&mut reply.outcomes, |renewed| {
-        let outcome = &mut renewed.outcome;
+fn capabilities(reply: &[u8], falsify: &mut Falsify<'_>) -> Option<Vec<u8>> {
+    let mut reply = rpc::decode_reply::<fs::GetCapability>(reply).ok()?;
+    each(&mut reply.outcomes, |outcome| {
         falsify(Part::AtDrive(DrivePart::Outcome(&mut outcome.error)));
-        let (arguments, secret) = (&mut outcome.arguments, &mut outcome.secret);
-        falsify(Part::AtDrive(DrivePart::Capability(arguments, secret, &mut outcome.seconds)));
-        falsify(Part::AtDrive(DrivePart::ValidFrom(&mut renewed.valid_from)));
+        let DriveCapability { arguments, secret, seconds } = &mut outcome.capability;
+        falsify(Part::AtDrive(DrivePart::Capability(arguments, secret, seconds)));
+        falsify(Part::AtDrive(DrivePart::ValidFrom(&mut outcome.valid_from)));
     });
     Some(reply.to_bytes())
 }
@@ -117,21 +106,8 @@ fn renewals(reply: &[u8], falsify: &mut Falsify<'_>) -> Option<Vec<u8>> {
 fn drives<const MAX: usize>(drives: &mut BoundedVec<LayoutDrive, MAX>, falsify: &mut Falsify<'_>) {
     each(drives, |drive| {
         falsify(Part::AtDrive(DrivePart::Drive(drive)));
-        let GetCapabilityReply { arguments, secret, seconds } = &mut drive.capability;
+        let DriveCapability { arguments, secret, seconds } = &mut drive.capability;
         falsify(Part::AtDrive(DrivePart::Capability(arguments, secret, seconds)));
-    });
-}
-
-fn parts<const MAX: usize>(parts: &mut BoundedVec<LayoutPart, MAX>, falsify: &mut Falsify<'_>) {
-    each(parts, |part| {
-        falsify(Part::Count(&mut part.start));
-        falsify(Part::AtDrive(DrivePart::Length(&mut part.length)));
-        each(&mut part.copies, |LayoutCopy { drive, chunk, offset, binding }| {
-            falsify(Part::AtDrive(DrivePart::Place(drive)));
-            falsify(Part::AtDrive(DrivePart::Chunk(chunk)));
-            falsify(Part::AtDrive(DrivePart::Length(offset)));
-            falsify(Part::AtDrive(DrivePart::Binding(&mut binding.0)));
-        });
     });
 }
 
@@ -148,11 +124,7 @@ pub fn falsify(rng: &mut SimRng, lie: Lie, part: DrivePart<'_>) {
         (Lie::OtherDrive, DrivePart::Place(place)) => *place = *rng.pick(&PLACES).unwrap(),
         (Lie::OtherDrive, DrivePart::Rounds(rounds)) => other_rounds(rng, rounds),
         (Lie::OtherFid, DrivePart::Room(room)) => other_byte(rng, &mut room.0),
-        (Lie::OtherFid, DrivePart::Chunk(chunk)) => other_byte(rng, &mut chunk.0[..CHUNK_ID_LEN]),
-        (Lie::OtherLength, DrivePart::Chunk(chunk)) => {
-            let length = rng.pick(&LENGTHS).unwrap().to_be_bytes();
-            chunk.0[CHUNK_ID_LEN..CHUNK_ID_LEN + 4].copy_from_slice(&length);
-        }
+        (Lie::OtherFid, DrivePart::Chunk(id)) => *id ^= 1 << rng.index(128),
         (Lie::OtherLength, DrivePart::Length(length)) => *length = *rng.pick(&LENGTHS).unwrap(),
         (Lie::OtherVersion, DrivePart::ValidFrom(from)) => {
             *from = *rng.pick(&[0, from.saturating_sub(1), from.saturating_add(1), u64::MAX]).unwrap();
@@ -213,8 +185,6 @@ fn other_byte(rng: &mut SimRng, bytes: &mut [u8]) {
     }
 }
 
-/// Bytes of a chunk's id, after which its length follows.
-const CHUNK_ID_LEN: usize = 16;
 const PLACES: [u32; 5] = [0, 1, 2, 3, u32::MAX];
 const LENGTHS: [u32; 7] = [0, 1, 4095, 200_001, 1 << 20, 1 << 31, u32::MAX];
 /// This machine, nobody, many, one that is no drive, the client itself, a server of another cell, and drives.

@@ -34,11 +34,10 @@ const TURNS_AT_DRIVES: u64 = 30;
 
 /// Calls about which lies are told, each in some setup: all that a client makes of file and location services, but for those that it makes
 /// only where another one is not known, or seldom.
-const CALLS: [&str; 27] = [
-    "BulkCapability",
+const CALLS: [&str; 26] = [
     "ChangeList",
     "ChangeLock",
-    "CommitStore",
+    "Commit",
     "DataPath",
     "ExtendLock",
     "FetchACL",
@@ -65,8 +64,7 @@ const CALLS: [&str; 27] = [
 ];
 
 /// Calls that a client makes only where it reads and stores at drives itself.
-const CALLS_AT_DRIVES: [&str; 8] =
-    ["Collect", "CommitRoom", "Deliver", "EndRoom", "GetRoom", "GetLayoutList", "GetLayouts", "RenewLayouts"];
+const CALLS_AT_DRIVES: [&str; 6] = ["Command", "Commit", "EndRoom", "GetCapability", "GetLayout", "GetRoom"];
 
 /// Lies of one kind in three of ten replies. Of the location service little is asked.
 fn of_kind(lie: Lie) -> LiePlan {

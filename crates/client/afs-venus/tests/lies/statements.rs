@@ -53,7 +53,7 @@ statements! {
     fs::StoreAcl { status: Status };
     fs::StoreData64 { status: Status };
     fs::StoreRanges { status: Status };
-    fs::CommitRoom { status: Status };
+    fs::Commit { status: Status };
     fs::RemoveFile { dir_status: Status };
     fs::RemoveDir { dir_status: Status };
     fs::CreateFile { fid: Fid, status: Status, dir_status: Status, callback: Promise };

@@ -12,12 +12,15 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::proof::mac;
-use super::{Binding, DriveKey, Generation, GroupTag, Refusal, StoreNumber, Terms};
+use super::{DriveKey, Generation, GroupTag, Refusal, StoreNumber, Terms};
 
 /// Most chunks of a list.
 pub const LIST_MAX: u32 = 1 << (PATH_MAX as u32);
 /// Most hashes of a path.
 const PATH_MAX: usize = 12;
+
+/// Bytes of the MAC of a binding.
+const MAC_LEN: usize = 16;
 
 /// A hash of the tree.
 pub type Node = [u8; 32];
@@ -27,7 +30,7 @@ pub type Node = [u8; 32];
 pub struct ListTerms {
     /// The store of the drive that has them.
     pub store: StoreNumber,
-    /// As [`Terms::file`].
+    /// The file of which they are parts. A revocation for it ends the binding.
     pub file: GroupTag,
     /// As [`Terms::generation`].
     pub generation: Generation,
@@ -39,7 +42,7 @@ pub struct ListBinding {
     /// What it says.
     pub terms: ListTerms,
     /// The first bytes of HMAC-SHA-256.
-    pub mac: [u8; Binding::MAC_LEN],
+    pub mac: [u8; MAC_LEN],
 }
 
 /// An element of a list.
@@ -83,7 +86,7 @@ impl ListTerms {
 
 impl ListBinding {
     /// Bytes on the wire.
-    pub const WIRE_LEN: usize = ListTerms::LEN + Binding::MAC_LEN;
+    pub const WIRE_LEN: usize = ListTerms::LEN + MAC_LEN;
 }
 
 impl ChunkList {
@@ -146,7 +149,7 @@ impl DriveKey {
     /// is to be checked beside.
     ///
     /// # Errors
-    /// As [`DriveKey::check_binding`].
+    /// [`Refusal::OtherObject`] for a MAC that is not of these terms, this list, this group and this key; [`Refusal::OutOfRange`].
     pub fn check_listed(
         &self,
         group: GroupTag,
@@ -362,17 +365,16 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_no_chunk_and_a_binding_of_one_is_none_of_a_list() {
+    fn a_node_is_no_chunk_and_a_binding_of_one_list_is_none_of_another() {
         // An inner node in the place of a chunk: a path that begins a level higher leads nowhere.
         let list = list(4);
         let mut higher = listed(&list, 0);
         higher.path.remove(0);
         higher.count = 2;
         assert_eq!(check(0, &higher), Err(Refusal::OtherObject));
-        // The MAC of a chunk that is bound by itself.
+        // A list of one chunk, and the MAC of another one.
         let alone = listed(&self::list(1), 0);
-        let by_itself = key(1).bind(GROUP, chunk(0).chunk, alone.terms());
-        let wrong = Listed { binding: ListBinding { mac: by_itself.mac, ..alone.binding }, ..alone.clone() };
+        let wrong = Listed { binding: ListBinding { mac: list.1.mac, ..alone.binding }, ..alone.clone() };
         assert_eq!((check(0, &alone), check(0, &wrong)), (Ok(()), Err(Refusal::OtherObject)));
     }
 

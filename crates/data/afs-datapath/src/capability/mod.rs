@@ -6,7 +6,6 @@
 
 mod access;
 mod arguments;
-mod binding;
 mod group;
 mod group_tag;
 mod ids;
@@ -19,10 +18,10 @@ mod revocations;
 mod secret;
 mod staging;
 mod stream_name;
+mod terms;
 
 pub use access::Access;
 pub use arguments::Capability;
-pub use binding::{Binding, Terms};
 pub use group::Group;
 pub use group_tag::GroupTag;
 pub use ids::{DriveId, Generation, HolderId, KeyEpoch, StoreNumber, TicketId, TransferId};
@@ -33,5 +32,6 @@ pub use range::ByteRange;
 pub use refusal::Refusal;
 pub use revocations::{Changes, GROUPS_MAX, Revocations};
 pub use secret::Secret;
-pub use staging::{ClaimId, Receipt, StagingTag};
+pub use staging::{ClaimId, StagingTag};
 pub use stream_name::StreamName;
+pub use terms::Terms;

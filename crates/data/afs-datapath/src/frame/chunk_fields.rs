@@ -32,7 +32,7 @@ pub(super) fn take_read(r: &mut Reader<'_>) -> Result<(ChunkRef, [u32; 3]), Deco
     Ok((take_chunk(r)?, [r.u32()?, r.u32()?, r.u32()?]))
 }
 
-/// A list of chunks, groups or receipts.
+/// A list of chunks or groups.
 pub(super) fn put_many<T>(all: &[T], put: impl Fn(&T, &mut Vec<u8>), out: &mut Vec<u8>) {
     (all.len() as u32).encode(out);
     all.iter().for_each(|one| put(one, out));
@@ -48,7 +48,7 @@ pub(super) fn take_many<T>(
 ) -> Result<Vec<T>, DecodeError> {
     let count = r.u32()?;
     if count as usize > CHUNKS_MAX {
-        return Err(DecodeError::BadValue { what: "number of chunks, groups or receipts", value: count });
+        return Err(DecodeError::BadValue { what: "number of chunks or groups", value: count });
     }
     (0..count).map(|_| take(r)).collect()
 }

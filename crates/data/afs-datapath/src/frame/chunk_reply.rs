@@ -3,8 +3,8 @@
 use afs_drive::{ChunkId, ChunkRef, Usage};
 use afs_wire::xdr::{Decode, DecodeError, Encode, Reader};
 
-use super::chunk_fields::{put_chunk, put_id, put_many, take_chunk, take_id, take_many};
-use crate::capability::{Generation, Receipt};
+use super::chunk_fields::{put_chunk, put_id, take_chunk, take_id};
+use crate::capability::Generation;
 
 /// How a request for chunks ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,13 +42,6 @@ pub enum ChunkReply {
     Revoked {
         /// The latest generation of any group from now on.
         latest: Generation,
-    },
-    /// Staged chunks are durable.
-    Receipts {
-        /// Number of this run of the drive.
-        run: u64,
-        /// A receipt for each, at most [`CHUNKS_MAX`](super::CHUNKS_MAX).
-        receipts: Vec<Receipt>,
     },
 }
 
@@ -105,11 +98,6 @@ impl Encode for ChunkReply {
                 6u32.encode(out);
                 latest.encode(out);
             }
-            Self::Receipts { run, receipts } => {
-                7u32.encode(out);
-                run.encode(out);
-                put_many(receipts, Encode::encode, out);
-            }
         }
     }
 }
@@ -129,7 +117,6 @@ impl Decode for ChunkReply {
                 damaged: r.u64()?,
             })),
             6 => Ok(Self::Revoked { latest: Decode::decode(r)? }),
-            7 => Ok(Self::Receipts { run: r.u64()?, receipts: take_many(r, Decode::decode)? }),
             value => Err(DecodeError::BadValue { what: "reply to a request for chunks", value }),
         }
     }

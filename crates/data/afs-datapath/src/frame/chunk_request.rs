@@ -8,10 +8,10 @@ use subtle::ConstantTimeEq;
 
 use super::Content;
 use crate::capability::{
-    Binding, ClaimId, GroupTag, HolderId, KeyEpoch, Listed, Secret, StagingTag, Terms, TransferId,
+    ClaimId, GroupTag, HolderId, KeyEpoch, Listed, Secret, StagingTag, Terms, TransferId,
 };
 
-/// Most chunks of one request to discard, or for receipts, and groups of one to revoke.
+/// Most chunks of one request to discard, and groups of one to revoke.
 pub const CHUNKS_MAX: usize = 600;
 /// Most live chunks of one request to sweep: a segment of 1 GiB has no more.
 pub const LIVE_MAX: u32 = 1 << 18;
@@ -89,19 +89,6 @@ pub enum ChunkRequest {
         /// The key.
         key: KeyBytes,
     },
-    /// A client wants what [`ChunkRequest::Read`] gives, of a chunk that is bound to the group of its capability.
-    ReadBound {
-        /// The chunk.
-        chunk: ChunkRef,
-        /// Where the range begins.
-        start: u32,
-        /// Where it ends.
-        end: u32,
-        /// Bytes that the drive may send before it gets more credit.
-        credit: u32,
-        /// The binding.
-        binding: Binding,
-    },
     /// The file server revokes capabilities and bindings for groups, or asks for the latest generation if there are none: reply
     /// [`Revoked`](super::ChunkReply::Revoked).
     Revoke {
@@ -116,21 +103,14 @@ pub enum ChunkRequest {
         /// Bytes, 1 to [`STAGED_LEN_MAX`].
         length: u32,
     },
-    /// The client wants chunks that it staged made durable: reply [`Receipts`](super::ChunkReply::Receipts), in this order.
-    Receipts {
-        /// 1 to [`CHUNKS_MAX`].
-        chunks: Vec<ChunkRef>,
-    },
     /// The client gives up all that it has staged under the tag and the file server has not claimed: reply
     /// [`Done`](super::ChunkReply::Done).
     Forget,
-    /// The file server makes staged chunks its own, all or none. They follow, 24 bytes each: reply
+    /// The file server makes staged chunks durable and its own, all or none. They follow, 24 bytes each: reply
     /// [`Done`](super::ChunkReply::Done), also to the same claim once more; [`NotStaged`](super::Failure::NotStaged).
     Claim {
         /// Its number.
         claim: ClaimId,
-        /// The run in which they were staged.
-        run: u64,
         /// The tag under which they were.
         tag: StagingTag,
         /// How many chunks follow, 1 to [`STAGED_CHUNKS_MAX`].
@@ -225,8 +205,7 @@ impl ChunkRequest {
             Self::Ranges { .. } | Self::Status | Self::Adopt { .. } => 0,
             Self::Stage { length } => u64::from(*length),
             Self::Claim { count, .. } => u64::from(*count) * ChunkRef::STORED_LEN as u64,
-            Self::ReadBound { .. } | Self::Revoke { .. } | Self::RevokeAll => 0,
-            Self::Receipts { .. } | Self::Forget => 0,
+            Self::Revoke { .. } | Self::RevokeAll | Self::Forget => 0,
             Self::Deliver { .. } | Self::Receive { .. } | Self::Collect { .. } | Self::ReadListed { .. } => 0,
             Self::Send { content, .. } => u64::from(content.length),
         }
@@ -243,7 +222,6 @@ impl ChunkRequest {
     pub fn outgoing(&self) -> Option<(u64, u32)> {
         match self {
             Self::Read { chunk, start, end, credit }
-            | Self::ReadBound { chunk, start, end, credit, .. }
             | Self::ReadListed { chunk, start, end, credit, .. }
             | Self::Receive { chunk, start, end, credit, .. } => {
                 let sums = SUM_LEN * Pieces::count(chunk.len);
@@ -254,7 +232,7 @@ impl ChunkRequest {
             Self::Begin { .. } | Self::Write { .. } | Self::Sync { .. } | Self::Discard { .. } => None,
             Self::Sweep { .. } | Self::Status | Self::Adopt { .. } => None,
             Self::Revoke { .. } | Self::RevokeAll | Self::Deliver { .. } => None,
-            Self::Stage { .. } | Self::Receipts { .. } | Self::Forget | Self::Claim { .. } => None,
+            Self::Stage { .. } | Self::Forget | Self::Claim { .. } => None,
             Self::Collect { .. } | Self::Send { .. } => None,
         }
     }
@@ -266,7 +244,6 @@ impl ChunkRequest {
         match self {
             Self::Write { length } => is_length(*length),
             Self::Read { chunk, start, end, .. }
-            | Self::ReadBound { chunk, start, end, .. }
             | Self::ReadListed { chunk, start, end, .. }
             | Self::Receive { chunk, start, end, .. } => {
                 is_length(chunk.len) && is_range(*start..*end, chunk.len)
@@ -279,7 +256,6 @@ impl ChunkRequest {
             Self::Begin { .. } | Self::Sync { .. } | Self::Ranges { .. } => true,
             Self::Revoke { groups } => groups.len() <= CHUNKS_MAX,
             Self::Stage { length } => (1..=STAGED_LEN_MAX).contains(length),
-            Self::Receipts { chunks } => (1..=CHUNKS_MAX).contains(&chunks.len()),
             Self::Claim { count, .. } => (1..=STAGED_CHUNKS_MAX).contains(count),
             Self::Collect { content, .. } | Self::Send { content, .. } => content.is_valid(),
             Self::Status | Self::Adopt { .. } | Self::RevokeAll | Self::Forget => true,

@@ -7,7 +7,7 @@ use super::chunk_request::{ChunkRequest, KeyBytes};
 use crate::capability::Secret;
 
 impl ChunkRequest {
-    /// Its number on the wire. 17 to 19 are not used.
+    /// Its number on the wire. 10, 14 and 17 to 19 are not used.
     fn number(&self) -> u32 {
         match self {
             Self::Begin { .. } => 1,
@@ -19,11 +19,9 @@ impl ChunkRequest {
             Self::Sweep { .. } => 7,
             Self::Status => 8,
             Self::Adopt { .. } => 9,
-            Self::ReadBound { .. } => 10,
             Self::Revoke { .. } => 11,
             Self::RevokeAll => 12,
             Self::Stage { .. } => 13,
-            Self::Receipts { .. } => 14,
             Self::Forget => 15,
             Self::Claim { .. } => 16,
             Self::Deliver { .. } => 20,
@@ -42,13 +40,9 @@ impl Encode for ChunkRequest {
             Self::Status | Self::RevokeAll | Self::Forget => {}
             Self::Begin { after: id } | Self::Sync { oldest: id } => put_id(*id, out),
             Self::Write { length } | Self::Stage { length } => length.encode(out),
-            Self::Discard { chunks } | Self::Receipts { chunks } => put_many(chunks, put_chunk, out),
+            Self::Discard { chunks } => put_many(chunks, put_chunk, out),
             Self::Revoke { groups } => put_many(groups, Encode::encode, out),
             Self::Read { chunk, start, end, credit } => put_read(chunk, [*start, *end, *credit], out),
-            Self::ReadBound { chunk, start, end, credit, binding } => {
-                put_read(chunk, [*start, *end, *credit], out);
-                binding.encode(out);
-            }
             Self::ReadListed { chunk, start, end, credit, listed } => {
                 put_read(chunk, [*start, *end, *credit], out);
                 listed.encode(out);
@@ -69,9 +63,8 @@ impl Encode for ChunkRequest {
                 epoch.encode(out);
                 out.extend_from_slice(key.0.expose());
             }
-            Self::Claim { claim, run, tag, count } => {
+            Self::Claim { claim, tag, count } => {
                 claim.encode(out);
-                run.encode(out);
                 tag.encode(out);
                 count.encode(out);
             }
@@ -107,7 +100,7 @@ impl Decode for ChunkRequest {
     }
 }
 
-/// The requests of the first version, which file servers alone make.
+/// The requests of file servers for their chunks.
 fn of_file_server(number: u32, r: &mut Reader<'_>) -> Result<ChunkRequest, DecodeError> {
     Ok(match number {
         1 => ChunkRequest::Begin { after: take_id(r)? },
@@ -126,22 +119,14 @@ fn of_file_server(number: u32, r: &mut Reader<'_>) -> Result<ChunkRequest, Decod
     })
 }
 
-/// The requests of later versions, of file servers and of clients that these send.
+/// The requests of clients that file servers send, and those for their sake.
 fn of_either(number: u32, r: &mut Reader<'_>) -> Result<ChunkRequest, DecodeError> {
     Ok(match number {
-        10 => {
-            let (chunk, [start, end, credit]) = take_read(r)?;
-            ChunkRequest::ReadBound { chunk, start, end, credit, binding: Decode::decode(r)? }
-        }
         11 => ChunkRequest::Revoke { groups: take_many(r, Decode::decode)? },
         12 => ChunkRequest::RevokeAll,
         13 => ChunkRequest::Stage { length: r.u32()? },
-        14 => ChunkRequest::Receipts { chunks: take_many(r, take_chunk)? },
         15 => ChunkRequest::Forget,
-        16 => {
-            let (claim, run) = (Decode::decode(r)?, r.u64()?);
-            ChunkRequest::Claim { claim, run, tag: Decode::decode(r)?, count: r.u32()? }
-        }
+        16 => ChunkRequest::Claim { claim: Decode::decode(r)?, tag: Decode::decode(r)?, count: r.u32()? },
         20 => {
             let (group, transfer) = (Decode::decode(r)?, Decode::decode(r)?);
             ChunkRequest::Deliver { group, transfer, chunk: take_chunk(r)?, terms: Decode::decode(r)? }

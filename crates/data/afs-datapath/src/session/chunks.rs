@@ -1,14 +1,11 @@
 //! What a drive serves to a file server, and to clients that it sends: the chunks of its stores.
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use afs_drive::ChunkRef;
 use afs_env::BoxFuture;
 
-use super::{Drive, Opened, Taken};
-use crate::capability::{KeyEpoch, Receipt, Secret, StagingTag, StoreNumber};
+use super::{Opened, Taken};
+use crate::capability::{KeyEpoch, Secret, StagingTag, StoreNumber};
 use crate::frame::{ChunkReply, ChunkRequest, Failure};
 
 /// The chunk stores of a drive. Its methods are called after the capability was checked; nothing else is to be permitted.
@@ -55,25 +52,10 @@ pub struct ChunkCall {
 }
 
 /// A room that a capability gives to a client.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Room {
-    pub(super) drive: Arc<Drive>,
     /// The tag under which its chunks are staged.
     pub tag: StagingTag,
     /// Bytes that may be staged there together.
     pub bytes: u64,
-}
-
-impl Room {
-    /// A receipt for a chunk that is staged in the room and durable.
-    #[must_use]
-    pub fn receipt(&self, store: StoreNumber, run: u64, chunk: ChunkRef) -> Receipt {
-        self.drive.key().receipt(store, self.tag, run, chunk)
-    }
-}
-
-impl fmt::Debug for Room {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Room").field("tag", &self.tag).field("bytes", &self.bytes).finish_non_exhaustive()
-    }
 }

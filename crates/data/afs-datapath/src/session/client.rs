@@ -19,7 +19,6 @@ pub use arriving::Arriving;
 pub use chunks::chunk_pieces;
 pub use handle::Handle;
 pub use leaving::Leaving;
-pub use staging::Receipts;
 
 use super::limits::READ_WINDOW;
 use super::link::Link;

@@ -28,7 +28,7 @@ mod state;
 mod turns;
 
 pub use chunks::{ChunkCall, Chunks, Room};
-pub use client::{Arriving, Client, Handle, Leaving, Receipts, chunk_pieces};
+pub use client::{Arriving, Client, Handle, Leaving, chunk_pieces};
 pub use counters::Counts;
 pub use drive::Drive;
 pub use error::{Error, Lost};

@@ -1,12 +1,12 @@
 //! Moves of a client that says what its script says: capabilities good and bad, requests of every kind, and what belongs to none.
 
 use afs_datapath::capability::{
-    Access, Binding, ByteRange, Capability, DriveKey, Generation, Group, GroupTag, KeyEpoch, Nonces, Proof,
-    Secret, StagingTag, StoreNumber, StreamName, Terms, TransferId,
+    Access, ByteRange, Capability, ChunkList, DriveKey, Generation, Group, GroupTag, KeyEpoch, ListTerms,
+    Listed, ListedChunk, Nonces, Proof, Secret, StagingTag, StoreNumber, StreamName, Terms, TransferId,
 };
 use afs_datapath::frame::{
-    CHUNKS_MAX, ChunkReply, ChunkRequest, Content, DriveStatus, Failure, HandleNumber, Hello, Message,
-    Presented, RequestId, StoreDescription, VERSION as FILES, Welcome,
+    ChunkReply, ChunkRequest, Content, DriveStatus, Failure, HandleNumber, Hello, Message, Presented,
+    RequestId, StoreDescription, VERSION as FILES, Welcome,
 };
 use afs_datapath::session::Drive;
 use afs_wire::ids::{DataVersion, Fid};
@@ -199,11 +199,10 @@ pub fn perform(request: RequestId, held: Held, drive: &Drive, script: &mut Scrip
         4 => ChunkRequest::Discard { chunks: vec![chunk; script.below(3)] },
         5 => ChunkRequest::Sweep { first: chunk.id, last: chunk.id, live: u32::from(script.byte() % 4) },
         6 => ChunkRequest::Stage { length: script.length() },
-        7 => ChunkRequest::Receipts { chunks: vec![chunk; script.pick(&[1, 2, CHUNKS_MAX])] },
-        8 => ChunkRequest::Forget,
+        7 | 8 => ChunkRequest::Forget,
         9 | 10 => {
-            let binding = bind(&key, terms, script);
-            ChunkRequest::ReadBound { chunk, start, end, credit, binding }
+            let listed = Box::new(listed(&key, terms, script));
+            ChunkRequest::ReadListed { chunk, start, end, credit, listed }
         }
         11 => ChunkRequest::Deliver { group: tag(&key), transfer, chunk, terms },
         12 => ChunkRequest::Receive { transfer, chunk, start, end, credit },
@@ -214,13 +213,21 @@ pub fn perform(request: RequestId, held: Held, drive: &Drive, script: &mut Scrip
     Message::Perform { request, handle: held.0, what }
 }
 
-/// The binding of the chunk, or one that is for other terms.
-fn bind(key: &DriveKey, terms: Terms, script: &mut Script) -> Binding {
-    let mut binding = key.bind(tag(key), chunk(), terms);
+/// The chunk in a list of its own, which is bound, or for other terms.
+fn listed(key: &DriveKey, terms: Terms, script: &mut Script) -> Listed {
+    let mut listed = alone(key, tag(key), chunk(), terms);
     if script.once_in(5) {
-        binding.terms.store = StoreNumber(9);
+        listed.binding.terms.store = StoreNumber(9);
     }
-    binding
+    listed
+}
+
+/// A chunk in a list of its own.
+pub fn alone(key: &DriveKey, group: GroupTag, chunk: afs_drive::ChunkRef, terms: Terms) -> Listed {
+    let Terms { store, start, end, file, generation } = terms;
+    let list = ChunkList::new(&[ListedChunk { chunk, start, end }]).unwrap();
+    let binding = key.bind_list(group, &list, ListTerms { store, file, generation });
+    Listed { start, end, place: 0, count: 1, path: list.path(0), binding }
 }
 
 /// Messages that clients do not send, or not now.

@@ -14,7 +14,7 @@ use afs_env::{EnvExt, EnvRef};
 use bytes::Bytes;
 
 use super::PATIENCE;
-use super::drive_moves::stream;
+use super::drive_moves::{alone, stream};
 use super::reached::Reached;
 use super::script::Script;
 use super::watched::{SENT, VERSION, directory, file};
@@ -175,10 +175,10 @@ impl User {
         let handle = self.present(Group::Tagged(tag), Access::READ)?;
         let file = key.tag(Group::File(file(2)));
         let terms = Terms { store: STORE, start: 0, end: chunk.len, file, generation: Generation(1) };
-        let binding = key.bind(tag, chunk, terms);
+        let listed = alone(&key, tag, chunk, terms);
         let range = self.script.pick(&[(0, chunk.len), (65_536, 65_540), (5, 5), (99_000, 100_000)]);
         self.reached.note("bound asked");
-        let read = self.client.read_bound(&handle, (chunk, &binding), range.0..range.1).await?;
+        let read = self.client.read_listed(&handle, (chunk, listed), range.0..range.1).await?;
         let right = &chunk_bytes()[range.0 as usize..range.1 as usize];
         assert!(read == right, "other bytes than those of the chunk");
         self.reached.note("bound read");

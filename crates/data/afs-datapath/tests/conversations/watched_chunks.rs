@@ -60,11 +60,6 @@ impl Chunks for Files {
                 }
                 ChunkRequest::Status => ChunkReply::Status(DriveStatus::default()),
                 ChunkRequest::Revoke { .. } => ChunkReply::Revoked { latest: Generation(1) },
-                ChunkRequest::Receipts { chunks } => {
-                    let room = call.room.ok_or(Failure::Invalid)?;
-                    let receipts = chunks.iter().map(|chunk| room.receipt(call.store, 1, *chunk)).collect();
-                    ChunkReply::Receipts { run: 1, receipts }
-                }
                 _ => ChunkReply::Done,
             })
         })

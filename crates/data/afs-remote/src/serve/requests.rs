@@ -69,10 +69,9 @@ impl<S: SegmentStore> Inner<S> {
             ChunkRequest::Status => Ok(ChunkReply::Status(self.status(&drive))),
             ChunkRequest::Read { .. } | ChunkRequest::Ranges { .. } => Err(Failure::Invalid),
             // The connection has done what there is to do.
-            ChunkRequest::ReadBound { .. } | ChunkRequest::Revoke { .. } | ChunkRequest::RevokeAll => {
-                Err(Failure::Invalid)
-            }
-            ChunkRequest::Deliver { .. }
+            ChunkRequest::Revoke { .. }
+            | ChunkRequest::RevokeAll
+            | ChunkRequest::Deliver { .. }
             | ChunkRequest::Receive { .. }
             | ChunkRequest::Collect { .. }
             | ChunkRequest::ReadListed { .. } => Err(Failure::Invalid),
@@ -84,15 +83,11 @@ impl<S: SegmentStore> Inner<S> {
                 let room = (call.room.as_ref().ok_or(Failure::Invalid)?, call.peer.ip());
                 self.stage((call.store, &drive), room, (content.length, Some(content)), bytes).await
             }
-            ChunkRequest::Receipts { chunks } => {
-                let room = call.room.as_ref().ok_or(Failure::Invalid)?;
-                self.receipts((call.store, &drive), room, &chunks).await
-            }
             ChunkRequest::Forget => {
                 self.forget((call.store, &drive), call.room.as_ref().ok_or(Failure::Invalid)?).await
             }
-            ChunkRequest::Claim { claim, run, tag, .. } => {
-                self.claim(call.store, (claim, run, tag), bytes).await
+            ChunkRequest::Claim { claim, tag, .. } => {
+                self.claim((call.store, &drive), (claim, tag), bytes).await
             }
             ChunkRequest::Adopt { .. } => Err(Failure::Invalid),
         }

@@ -30,26 +30,14 @@ impl<S: SegmentStore> Inner<S> {
             return Err(Failure::Damaged);
         }
         let chunk = self.put((store, drive), data, bytes).await?;
-        if reserved.keep(chunk, self.env.now()) {
+        let kept = reserved.keep(chunk, self.env.now());
+        if kept.is_first {
             self.watch();
         }
+        if kept.is_much {
+            self.sync(store, drive, chunk.id).await?;
+        }
         Ok(ChunkReply::Written { chunk, usage: self.usage(drive) })
-    }
-
-    /// Makes staged chunks durable, and gives a receipt for each.
-    pub(super) async fn receipts(
-        &self,
-        (store, drive): Numbered<'_, S>,
-        room: &Room,
-        chunks: &[ChunkRef],
-    ) -> Result<ChunkReply, Failure> {
-        self.staging.check(store, room.tag, chunks)?;
-        let oldest = chunks.iter().map(|chunk| chunk.id).min().ok_or(Failure::Invalid)?;
-        self.sync(store, drive, oldest).await?;
-        self.staging.note_durable(store, room.tag, chunks)?;
-        let run = self.run.0;
-        let receipts = chunks.iter().map(|chunk| room.receipt(store, run, *chunk)).collect();
-        Ok(ChunkReply::Receipts { run, receipts })
     }
 
     /// Frees what a client gives up.
@@ -63,17 +51,19 @@ impl<S: SegmentStore> Inner<S> {
         Ok(ChunkReply::Done)
     }
 
-    /// Gives staged chunks to the file server.
+    /// Makes staged chunks durable, and gives them to the file server.
     pub(super) async fn claim(
         &self,
-        store: StoreNumber,
-        (claim, run, tag): (ClaimId, u64, StagingTag),
+        (store, drive): Numbered<'_, S>,
+        (claim, tag): (ClaimId, StagingTag),
         bytes: Taken,
     ) -> Result<ChunkReply, Failure> {
         let chunks = chunks_of(&gather(bytes, 0).await?);
-        if run != self.run.0 {
-            return Err(Failure::Forgotten);
+        if self.staging.may_claim(store, claim, tag, &chunks)? {
+            return Ok(ChunkReply::Done);
         }
+        let oldest = chunks.iter().map(|chunk| chunk.id).min().ok_or(Failure::Invalid)?;
+        self.sync(store, drive, oldest).await?;
         self.staging.claim(store, claim, tag, &chunks)?;
         self.counts.written.fetch_add(chunks.len() as u64, Ordering::Relaxed);
         Ok(ChunkReply::Done)

@@ -26,6 +26,8 @@ const ARRIVING_MAX: usize = 32;
 const ADDRESS_ARRIVING_MAX: usize = 16;
 /// Claims that are remembered, in case their replies were lost.
 const CLAIMS_MAX: usize = 4096;
+/// Bytes of a room after which they are made durable: what is left is what a claim waits for.
+const LOOSE_MAX: u64 = 64 << 20;
 /// Share of the medium, and of its free space, that staged chunks may take.
 const SHARE_OF_ALL: u64 = 4;
 const SHARE_OF_FREE: u64 = 2;
@@ -59,8 +61,6 @@ struct Staged {
     tag: StagingTag,
     chunk: ChunkRef,
     since: Instant,
-    /// Whether a receipt was given for it.
-    is_durable: bool,
 }
 
 #[derive(Default)]
@@ -68,6 +68,8 @@ struct InRoom {
     share: Share,
     /// The chunks that are written.
     chunks: BTreeSet<ChunkId>,
+    /// Bytes that were written since the drive was last asked to make those of the room durable.
+    loose: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -141,38 +143,24 @@ impl Staging {
         Ok(Reserved { staging: self.clone(), room: key, bytes, is_kept: false })
     }
 
-    /// Whether chunks are staged under a tag.
+    /// Whether a claim was made already; otherwise it may be made, as far as the table knows.
     ///
     /// # Errors
-    /// [`Failure::NotStaged`].
-    pub fn check(&self, store: StoreNumber, tag: StagingTag, chunks: &[ChunkRef]) -> Result<(), Failure> {
-        self.state.lock().check(store, tag, chunks)
-    }
-
-    /// Records that chunks are durable.
-    ///
-    /// # Errors
-    /// As [`Staging::check`], for what has left the table meanwhile.
-    pub fn note_durable(
+    /// [`Failure::NotStaged`] if a chunk is not staged under the tag, or is named twice.
+    pub fn may_claim(
         &self,
         store: StoreNumber,
+        claim: ClaimId,
         tag: StagingTag,
         chunks: &[ChunkRef],
-    ) -> Result<(), Failure> {
-        let mut state = self.state.lock();
-        state.check(store, tag, chunks)?;
-        for chunk in chunks {
-            if let Some(staged) = state.chunks.get_mut(&(store, chunk.id)) {
-                staged.is_durable = true;
-            }
-        }
-        Ok(())
+    ) -> Result<bool, Failure> {
+        self.state.lock().may_claim(store, claim, tag, chunks)
     }
 
-    /// Gives chunks to the file server, all or none; or once more what it got by the same claim.
+    /// Gives chunks that are durable to the file server, all or none; or once more what it got by the same claim.
     ///
     /// # Errors
-    /// [`Failure::NotStaged`]; [`Failure::Forgotten`] for what is not durable.
+    /// As [`Staging::may_claim`], for what has left the table meanwhile.
     pub fn claim(
         &self,
         store: StoreNumber,
@@ -181,20 +169,10 @@ impl Staging {
         chunks: &[ChunkRef],
     ) -> Result<(), Failure> {
         let mut state = self.state.lock();
-        if state.claims.contains(&(store, claim)) {
+        if state.may_claim(store, claim, tag, chunks)? {
             return Ok(());
         }
-        let ids: BTreeSet<_> = chunks.iter().map(|chunk| chunk.id).collect();
-        if ids.len() < chunks.len() {
-            return Err(Failure::NotStaged);
-        }
-        for chunk in chunks {
-            let staged = state.find(store, tag, chunk).ok_or(Failure::NotStaged)?;
-            if !staged.is_durable {
-                return Err(Failure::Forgotten);
-            }
-        }
-        ids.into_iter().for_each(|id| _ = state.remove((store, id)));
+        chunks.iter().for_each(|chunk| _ = state.remove((store, chunk.id)));
         state.remember((store, claim));
         Ok(())
     }
@@ -240,9 +218,20 @@ impl State {
         self.chunks.get(&(store, chunk.id)).filter(|staged| staged.tag == tag && staged.chunk == *chunk)
     }
 
-    fn check(&self, store: StoreNumber, tag: StagingTag, chunks: &[ChunkRef]) -> Result<(), Failure> {
+    fn may_claim(
+        &self,
+        store: StoreNumber,
+        claim: ClaimId,
+        tag: StagingTag,
+        chunks: &[ChunkRef],
+    ) -> Result<bool, Failure> {
+        if self.claims.contains(&(store, claim)) {
+            return Ok(true);
+        }
+        let different: BTreeSet<_> = chunks.iter().map(|chunk| chunk.id).collect();
         let is_there = |chunk: &ChunkRef| self.find(store, tag, chunk).is_some();
-        if chunks.iter().all(is_there) { Ok(()) } else { Err(Failure::NotStaged) }
+        let are_staged = different.len() == chunks.len() && chunks.iter().all(is_there);
+        if are_staged { Ok(false) } else { Err(Failure::NotStaged) }
     }
 
     fn remember(&mut self, claim: (StoreNumber, ClaimId)) {
@@ -288,6 +277,14 @@ impl Drop for Arriving {
     }
 }
 
+/// What is to be done after a chunk was put into the table.
+pub(super) struct Kept {
+    /// The table has to be watched from now on.
+    pub is_first: bool,
+    /// The room has so many bytes that are not durable that the drive should make them so: the claim waits for the rest.
+    pub is_much: bool,
+}
+
 /// Space in a room for a chunk that is not written yet.
 pub(super) struct Reserved {
     staging: Arc<Staging>,
@@ -297,17 +294,23 @@ pub(super) struct Reserved {
 }
 
 impl Reserved {
-    /// Puts the chunk into the table. Returns whether the table has to be watched from now on.
-    pub fn keep(mut self, chunk: ChunkRef, now: Instant) -> bool {
+    /// Puts the chunk into the table.
+    pub fn keep(mut self, chunk: ChunkRef, now: Instant) -> Kept {
         let (store, tag) = self.room;
         let (key, mut state) = ((store, chunk.id), self.staging.state.lock());
-        state.chunks.insert(key, Staged { tag, chunk, since: now, is_durable: false });
+        state.chunks.insert(key, Staged { tag, chunk, since: now });
         state.by_age.insert((now, key));
-        state.rooms.entry(self.room).or_default().chunks.insert(chunk.id);
-        let was_watched = std::mem::replace(&mut state.is_watched, true);
+        let room = state.rooms.entry(self.room).or_default();
+        room.chunks.insert(chunk.id);
+        room.loose += self.bytes;
+        let is_much = room.loose >= LOOSE_MAX;
+        if is_much {
+            room.loose = 0;
+        }
+        let is_first = !std::mem::replace(&mut state.is_watched, true);
         drop(state);
         self.is_kept = true;
-        !was_watched
+        Kept { is_first, is_much }
     }
 }
 

@@ -95,8 +95,6 @@ fn a_command_and_its_client_meet_in_either_order_and_the_chunk_becomes_the_file_
             assert!(direct.collect((HolderId(1), TransferId(2)), tag, content).await);
         }));
         let chunks = [first, here.send(&room, TransferId(2)).unwrap()];
-        let wanted = chunks.to_vec();
-        here.world.client(&room, |at| async move { at.receipts(&wanted).await }).unwrap();
         here.world.claim(room.tag, &chunks).unwrap();
         here.world.kit.sim.run_for(2 * STAGED_LIFE);
         assert!(chunks.iter().all(|chunk| here.world.is_there(*chunk)));
@@ -268,7 +266,7 @@ fn a_client_that_gives_up_or_a_revocation_leaves_nothing_behind() {
     assert_eq!(here.received(), before);
 }
 
-/// At whatever moment the drive ends: nothing that it has taken has a receipt or can be claimed, and nothing is left.
+/// At whatever moment the drive ends: nothing that it has taken can be claimed, and nothing is left.
 #[test]
 fn a_drive_that_is_started_again_in_the_middle_has_taken_nothing() {
     for moment in 0..8 {
@@ -276,16 +274,18 @@ fn a_drive_that_is_started_again_in_the_middle_has_taken_nothing() {
         let room = here.room(1);
         assert!(here.command_right(&room));
         let sending = here.sending(&room, ONE);
-        let outcome = here.world.kit.sim.env(here.world.client).spawn_with_result(async move {
-            let (at, chunk) = sending.await?;
-            at.receipts(&[chunk]).await.map(|_| chunk)
-        });
+        let outcome = here
+            .world
+            .kit
+            .sim
+            .env(here.world.client)
+            .spawn_with_result(async move { sending.await.map(|(_, chunk)| chunk) });
         here.world.kit.sim.run_for(Duration::from_micros(500 * moment));
         here.world.served = here.world.kit.crash(2);
         here.world.kit.sim.run_for(Duration::from_secs(120));
         let told = here.world.kit.sim.block_on(here.world.client, kit::HOUR, outcome).ok().unwrap();
         if let Ok(Ok(chunk)) = told {
-            assert!(matches!(here.world.claim(room.tag, &[chunk]), Err(DriveError::Forgotten)), "{moment}");
+            assert!(matches!(here.world.claim(room.tag, &[chunk]), Err(DriveError::NotStaged)), "{moment}");
         }
         // What was commanded is forgotten with the rest, and so is the room.
         assert_eq!(here.send(&room, ONE), failed(Refusal::Revoked), "{moment}");

@@ -1,4 +1,4 @@
-//! Clients that stage chunks at a drive: receipts, claims, what is refused, and what becomes of chunks that nobody claims.
+//! Clients that stage chunks at a drive: claims, what is refused, and what becomes of chunks that nobody claims.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use afs_datapath::capability::{
     KeyEpoch, Refusal, Secret, StagingTag, StoreNumber,
 };
 use afs_datapath::frame::{ChunkReply, ChunkRequest, VERSION};
-use afs_datapath::session::{Client, Drive as Served, Error, Failure, Handle, Patience, Receipts, Security};
+use afs_datapath::session::{Client, Drive as Served, Error, Failure, Handle, Patience, Security};
 use afs_drive::{ChunkId, ChunkRef, Drive, DriveError, StagedChunks};
 use afs_env::EnvExt;
 use afs_remote::{RemoteDrive, STAGED_LIFE};
@@ -52,17 +52,12 @@ impl At {
         self.client.stage(&self.handle, data(seed, len)).await
     }
 
-    async fn receipts(&self, chunks: &[ChunkRef]) -> Result<Receipts, Error> {
-        self.client.receipts(&self.handle, chunks).await
-    }
-
-    /// So many chunks, with receipts.
+    /// So many chunks.
     async fn stored(&self, count: u8, len: usize) -> Result<Vec<ChunkRef>, Error> {
         let mut chunks = Vec::new();
         for seed in 0..count {
             chunks.push(self.staged(seed, len).await?);
         }
-        self.receipts(&chunks).await?;
         Ok(chunks)
     }
 }
@@ -116,9 +111,9 @@ impl World {
         self.kit.sim.block_on(self.client, kit::HOUR, work).ok().unwrap()
     }
 
-    /// What the file server does with receipts that are right.
+    /// What the file server does with the chunks of a commit.
     fn claim(&self, tag: StagingTag, chunks: &[ChunkRef]) -> Result<(), DriveError> {
-        let staged = StagedChunks { run: 1, tag: tag.0, chunks: chunks.to_vec() };
+        let staged = StagedChunks { tag: tag.0, chunks: chunks.to_vec() };
         self.claim_of(staged)
     }
 
@@ -175,21 +170,6 @@ fn staged_chunks_become_the_file_servers_once() {
     assert!(matches!(again, Err(DriveError::NotStaged)), "a chunk is given once: {again:?}");
     world.kit.sim.run_for(2 * STAGED_LIFE);
     assert!(chunks.iter().all(|chunk| world.is_there(*chunk)), "what was claimed stays");
-    let receipts = world.client(&world.room(1), move |at| async move { at.receipts(&chunks).await });
-    assert_eq!(receipts, Err(Error::Failed(Failure::NotStaged)), "there are none for what was claimed");
-}
-
-#[test]
-fn a_receipt_is_what_the_file_server_computes() {
-    let world = World::new(2);
-    let room = world.room(1);
-    let (chunk, receipts) = world
-        .client(&room, |at| async move {
-            let chunk = at.staged(1, 5000).await?;
-            Ok((chunk, at.receipts(&[chunk]).await?))
-        })
-        .unwrap();
-    assert_eq!(receipts, Receipts { run: 1, receipts: vec![kit::key(7).receipt(STORE, room.tag, 1, chunk)] });
 }
 
 /// What is presented: the right room, with one thing changed.
@@ -237,7 +217,7 @@ fn a_room_that_was_not_given_is_refused_and_counted() {
         ChunkRequest::Write { length: 1 },
         ChunkRequest::Sync { oldest: ChunkId::MIN },
         ChunkRequest::Discard { chunks: Vec::new() },
-        ChunkRequest::Claim { claim: ClaimId(1), run: 1, tag: right.tag, count: 1 },
+        ChunkRequest::Claim { claim: ClaimId(1), tag: right.tag, count: 1 },
     ];
     for what in managing {
         let bytes = Bytes::from(vec![0; what.incoming() as usize]);
@@ -281,10 +261,8 @@ fn a_claim_takes_all_chunks_that_are_right_or_none() {
     let (room, other) = (world.room(1), world.room(2));
     let chunks = world.client(&room, |at| async move { at.stored(3, 5000).await }).unwrap();
     let others = world.client(&other, |at| async move { at.stored(1, 5000).await }).unwrap();
-    let loose = world.client(&room, |at| async move { at.staged(7, 5000).await }).unwrap();
     let [first, second, _] = chunks[..] else { panic!("three chunks") };
-    let of =
-        |tag: StagingTag, chunks: &[ChunkRef]| StagedChunks { run: 1, tag: tag.0, chunks: chunks.to_vec() };
+    let of = |tag: StagingTag, chunks: &[ChunkRef]| StagedChunks { tag: tag.0, chunks: chunks.to_vec() };
     let longer = ChunkRef { len: first.len + 1, ..first };
     let damaged = ChunkRef { crc: first.crc ^ 1, ..first };
     let (high, low) = first.id.parts();
@@ -299,14 +277,12 @@ fn a_claim_takes_all_chunks_that_are_right_or_none() {
         ("never written", of(room.tag, &[first, never]), "NotStaged"),
         ("in no place", of(room.tag, &[odd]), "NotStaged"),
         ("twice in one claim", of(room.tag, &[first, first]), "NotStaged"),
-        ("never synced", of(room.tag, &[first, loose]), "Forgotten"),
-        ("another run", StagedChunks { run: 2, ..of(room.tag, &[first]) }, "Forgotten"),
     ];
     for (what, staged, wanted) in table {
         let told = world.claim_of(staged).unwrap_err();
         assert_eq!(format!("{told:?}"), wanted, "{what}");
     }
-    let claim = ChunkRequest::Claim { claim: ClaimId(5), run: 1, tag: room.tag, count: 1 };
+    let claim = ChunkRequest::Claim { claim: ClaimId(5), tag: room.tag, count: 1 };
     let elsewhere = world.claim_raw(StoreNumber(STORE.0 + 1), claim.clone(), &[first]);
     assert_eq!(elsewhere, Err(Error::Failed(Failure::NotStaged)), "another store");
     world.claim(room.tag, &chunks).unwrap();
@@ -318,7 +294,7 @@ fn a_claim_whose_reply_was_lost_is_replied_once_more() {
     let world = World::new(6);
     let room = world.room(1);
     let chunks = world.client(&room, |at| async move { at.stored(1, 5000).await }).unwrap();
-    let claim = |number| ChunkRequest::Claim { claim: ClaimId(number), run: 1, tag: room.tag, count: 1 };
+    let claim = |number| ChunkRequest::Claim { claim: ClaimId(number), tag: room.tag, count: 1 };
     for _ in 0..3 {
         assert_eq!(world.claim_raw(STORE, claim(5), &chunks), Ok(ChunkReply::Done));
     }
@@ -373,30 +349,32 @@ fn staged_chunks_take_a_share_of_the_space_and_leave_the_rest() {
 
 #[test]
 fn a_crash_of_the_drive_gives_nothing_that_may_be_lost() {
-    for synced in [true, false] {
-        let mut world = World::new(9);
-        let room = world.room(1);
-        let chunks = world.client(&room, move |at| async move {
-            let chunk = at.staged(1, 5000).await?;
-            if synced {
-                at.receipts(&[chunk]).await?;
-            }
-            Ok(vec![chunk])
-        });
-        let chunks = chunks.unwrap();
-        world.served = world.kit.crash(2);
-        world.kit.sim.run_for(Duration::from_secs(60));
-        assert!(matches!(world.claim(room.tag, &chunks), Err(DriveError::Forgotten)));
-        let pretending = StagedChunks { run: 2, tag: room.tag.0, chunks: chunks.clone() };
-        assert!(matches!(world.claim_of(pretending), Err(DriveError::NotStaged)));
-        let wanted = chunks.clone();
-        let told = world.client(&world.room(1), move |at| async move { at.receipts(&wanted).await });
-        assert_eq!(told, Err(Error::Failed(Failure::NotStaged)));
-        // The next process of the file server sweeps, and its own chunks are not touched.
-        let (drive, live) = (world.kit.remote(), Arc::new(Live(Vec::new())));
-        world.kit.run(async move { drive.sweep(live).await.unwrap() });
-        assert!(!world.is_there(chunks[0]));
-    }
+    let mut world = World::new(9);
+    let room = world.room(1);
+    let stage = |world: &World| world.client(&room, |at| async move { at.stored(1, 5000).await }).unwrap();
+    let (claimed, chunks) = (stage(&world), stage(&world));
+    world.claim(room.tag, &claimed).unwrap();
+    world.served = world.kit.crash(2);
+    world.kit.sim.run_for(Duration::from_secs(60));
+    assert!(matches!(world.claim(room.tag, &chunks), Err(DriveError::NotStaged)));
+    assert!(world.is_there(claimed[0]), "what was given is durable");
+    // The next process of the file server sweeps, and its own chunks are not touched.
+    let (drive, live) = (world.kit.remote(), Arc::new(Live(claimed.clone())));
+    world.kit.run(async move { drive.sweep(live).await.unwrap() });
+    assert!(world.is_there(claimed[0]) && !world.is_there(chunks[0]));
+}
+
+/// What a claim waits for is bounded: the drive makes the bytes of a room durable on the way.
+#[test]
+fn a_room_with_much_in_it_is_made_durable_before_it_is_claimed() {
+    let world = World::new(22);
+    let wide = ByteRange::new(0, 200 << 20).unwrap();
+    let room = changed(&world, |capability| capability.range = wide);
+    let before = world.kit.disk.stats().syncs;
+    let chunks = world.client(&room, |at| async move { at.stored(130, MIB).await }).unwrap();
+    assert!(world.kit.disk.stats().syncs >= before + 2, "two times 64 MiB");
+    world.claim(room.tag, &chunks).unwrap();
+    assert!(world.is_there(chunks[0]) && world.is_there(chunks[129]));
 }
 
 /// A sweep makes a list of the live chunks first; what is claimed after that is on no list.
@@ -430,7 +408,7 @@ fn what_was_staged_before_a_sweep_of_what_is_left_is_not_claimed_after_it() {
     }
     assert!(world.takes_staged());
     let (drive, other, live) = (world.drive.clone(), world.drive.clone(), Arc::new(Live(claimed.clone())));
-    let wanted = StagedChunks { run: 1, tag: room.tag.0, chunks: early.clone() };
+    let wanted = StagedChunks { tag: room.tag.0, chunks: early.clone() };
     let swept = world.kit.run(async move {
         // The drive still has it then, but the list of live chunks may be made without it.
         let settled = Box::pin(async move {
@@ -506,7 +484,7 @@ fn a_generation_is_that_of_the_drive() {
     world.served.revocations.revoke_all();
     let told = world.client(&room, |at| async move { at.stored(1, 5000).await });
     assert_eq!(told, Err(refused(Refusal::Revoked)));
-    // What has receipts already is the file server's to judge.
+    // What was staged before is the file server's to judge.
     world.claim(room.tag, &chunks).unwrap();
     assert_eq!(world.room(1).capability.generation, Generation(1 << 32 | 1));
 }
@@ -543,12 +521,12 @@ fn what_a_failing_disk_keeps_is_freed_when_a_store_was_opened_again_after_a_fail
     let told = world.client(&given_up, move |at| async move {
         let handle = at.client.present(&other.capability, &other.secret)?;
         let beside = At { client: at.client.clone(), handle };
-        let chunk = beside.staged(1, MIB).await?;
+        beside.staged(1, MIB).await?;
         at.staged(2, MIB).await?;
         disk.set_failures(1_000_000, 0);
         let failed = Err(Error::Failed(Failure::Io));
         assert_eq!(at.client.forget_staged(&at.handle).await.map(drop), failed);
-        assert_eq!(beside.receipts(&[chunk]).await.map(drop), failed);
+        assert_eq!(beside.client.forget_staged(&beside.handle).await.map(drop), failed);
         disk.set_failures(0, 0);
         beside.stored(1, 10).await?;
         beside.client.forget_staged(&beside.handle).await

@@ -10,7 +10,7 @@ mod raw;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use afs_datapath::capability::{
-    ChunkList, GroupTag, ListTerms, Listed, ListedChunk, Nonces, Proof, StagingTag, Terms, TransferId,
+    ChunkList, GroupTag, ListTerms, Listed, ListedChunk, Nonces, Proof, StagingTag, TransferId,
 };
 use afs_datapath::frame::{Content, HandleNumber, Message, Presented, RequestId};
 use afs_datapath::session::Drive as Served;
@@ -43,28 +43,27 @@ fn chunk() -> ChunkRef {
 /// A request of a client of layouts, of one with a room, or of the file server.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
-    Bound,
     InList,
     Receive,
     Stage,
     Commanded,
-    Receipts,
+    Forget,
     Manage,
     Order,
 }
 
-use Kind::{Bound, Commanded, InList, Manage, Order, Receipts, Receive, Stage};
+use Kind::{Commanded, Forget, InList, Manage, Order, Receive, Stage};
 
-const ALL: &[Kind] = &[Bound, InList, Receive, Stage, Commanded, Receipts, Manage, Order];
+const ALL: &[Kind] = &[InList, Receive, Stage, Commanded, Forget, Manage, Order];
 /// What the file server may do ends with its key, and not before.
-const CLIENTS: &[Kind] = &[Bound, InList, Receive, Stage, Commanded, Receipts];
+const CLIENTS: &[Kind] = &[InList, Receive, Stage, Commanded, Forget];
 
 impl Kind {
     /// What is right for it.
     fn capability(self, scene: &Scene) -> Capability {
         let (group, access) = match self {
-            Bound | InList | Receive => (Group::Tagged(directory(1)), Access::READ),
-            Stage | Receipts => (Group::Staged(STORE, ROOM), Access::WRITE),
+            InList | Receive => (Group::Tagged(directory(1)), Access::READ),
+            Stage | Forget => (Group::Staged(STORE, ROOM), Access::WRITE),
             Commanded => (Group::Staged(STORE, ROOM), Access::WRITE | Access::COMMANDED),
             Manage | Order => (Group::Chunks(STORE), Access::MANAGE),
         };
@@ -77,12 +76,7 @@ impl Kind {
         let (transfer, content) = (TransferId(1), Content::of(&data(1, 5000)));
         let (start, end, credit) = (0, 5, 1 << 20);
         let (file, generation) = (directory(2), scene.served.revocations.latest());
-        let terms = Terms { store: STORE, start: 0, end: BOUND, file, generation };
         match self {
-            Bound => {
-                let binding = kit::key(7).bind(directory(1), chunk(), terms);
-                ChunkRequest::ReadBound { chunk: chunk(), start, end, credit, binding }
-            }
             InList => {
                 let list = ChunkList::new(&[ListedChunk { chunk: chunk(), start: 0, end: BOUND }]).unwrap();
                 let terms = ListTerms { store: STORE, file, generation };
@@ -93,7 +87,7 @@ impl Kind {
             Receive => ChunkRequest::Receive { transfer, chunk: chunk(), start, end, credit },
             Stage => ChunkRequest::Stage { length: 5000 },
             Commanded => ChunkRequest::Send { transfer, content },
-            Receipts => ChunkRequest::Receipts { chunks: vec![chunk()] },
+            Forget => ChunkRequest::Forget,
             Manage => ChunkRequest::Write { length: 5000 },
             Order => ChunkRequest::Collect { holder: HolderId(1), tag: ROOM, transfer, content },
         }
@@ -134,12 +128,12 @@ fn rows() -> Vec<Row> {
     let of_files = |capability: &mut Capability, _: u64| capability.group = Group::Directory(fid(1));
     let elsewhere = |capability: &mut Capability, _: u64| capability.group = Group::Tagged(directory(3));
     let other_chunk = |what: &mut ChunkRequest| {
-        if let ChunkRequest::ReadBound { chunk, .. } | ChunkRequest::ReadListed { chunk, .. } = what {
+        if let ChunkRequest::ReadListed { chunk, .. } = what {
             chunk.id = ChunkId::from_parts(1 << 32, 8192);
         }
     };
     let more = |what: &mut ChunkRequest| {
-        if let ChunkRequest::ReadBound { end, .. } | ChunkRequest::ReadListed { end, .. } = what {
+        if let ChunkRequest::ReadListed { end, .. } = what {
             *end = BOUND + 1;
         }
     };
@@ -164,10 +158,10 @@ fn rows() -> Vec<Row> {
         Row { change: other_access, ..row("to read, or to write", NotAllowed, ALL) },
         Row { change: other_room, ..row("a room of the other kind", NotAllowed, &[Stage, Commanded]) },
         Row { change: of_files, ..row("for files", OtherObject, ALL) },
-        Row { change: elsewhere, ..row("for another directory", OtherObject, &[Bound, InList]) },
-        Row { ask: other_chunk, ..row("another chunk", OtherObject, &[Bound, InList]) },
-        Row { change: small, ..row("beyond its range", OutOfRange, &[Bound, InList, Receive]) },
-        Row { ask: more, ..row("beyond what is bound", OutOfRange, &[Bound, InList]) },
+        Row { change: elsewhere, ..row("for another directory", OtherObject, &[InList]) },
+        Row { ask: other_chunk, ..row("another chunk", OtherObject, &[InList]) },
+        Row { change: small, ..row("beyond its range", OutOfRange, &[InList, Receive]) },
+        Row { ask: more, ..row("beyond what is bound", OutOfRange, &[InList]) },
     ]
 }
 

@@ -101,6 +101,13 @@ impl Cell {
     }
 }
 
+/// A capability for a file at the server's own drive.
+fn capability(cell: &Cell, files: &Connection, fid: Fid, access: u32) -> fs::DriveCapability {
+    let wanted = fs::CapabilityRequest { fid, access: CapabilityAccess(access), drive: fs::OWN_DRIVE };
+    let request = fs::GetCapability { wanted: fs::CapabilityRequests::first_of([wanted]) };
+    cell.ask(files, &request).unwrap().outcomes.into_vec().remove(0).into_capability().unwrap()
+}
+
 /// The bytes of a read.
 async fn all_of(mut arriving: session::Arriving) -> Vec<u8> {
     let mut read = Vec::new();
@@ -120,8 +127,7 @@ fn a_file_is_stored_and_read_over_tcp() {
     let made = fs::CreateFile { dir: cell.root(), name, status: SetStatus::default() };
     let fid = cell.ask(&files, &made).unwrap().fid;
     let told = cell.ask(&files, &fs::DataPath {}).unwrap();
-    let asked = fs::GetCapability { fid, access: CapabilityAccess(3) };
-    let given = cell.ask(&files, &asked).unwrap();
+    let given = capability(&cell, &files, fid, 3);
     let content: Bytes = (0..5_000_000u32).map(|at| (at * 7 + at / 256) as u8).collect::<Vec<_>>().into();
     let (env, sent) = (cell.system.env(), content.clone());
     let (path, handle, ticket) = cell.system.block_on(async move {
@@ -136,8 +142,9 @@ fn a_file_is_stored_and_read_over_tcp() {
         leaving.put(sent).await.unwrap();
         (path, handle, leaving.finish().await.unwrap())
     });
-    let (ticket, status, expected) = (Fixed(ticket.0.to_be_bytes()), SetStatus::default(), fs::ANY_VERSION);
-    let commit = fs::CommitStore { ticket, fid, status, expected, file_length: 0, grown_to: 0 };
+    let (staged, status, expected) = (Fixed(ticket.0.to_be_bytes()), SetStatus::default(), fs::ANY_VERSION);
+    let (file_length, grown_to, drives, places) = (0, 0, 0, 0);
+    let commit = fs::Commit { staged, fid, status, expected, file_length, grown_to, drives, places };
     let version = cell.ask(&files, &commit).unwrap().status.data_version;
     let first = ByteRange::new(0, 1).unwrap();
     let (path, read) = cell.system.block_on(async move {
@@ -168,7 +175,7 @@ fn refusals_and_revocations_are_counted_for_the_owner() {
     let fid =
         cell.ask(&files, &fs::CreateFile { dir: root, name, status: SetStatus::default() }).unwrap().fid;
     let told = cell.ask(&files, &fs::DataPath {}).unwrap();
-    let given = cell.ask(&files, &fs::GetCapability { fid, access: CapabilityAccess(1) }).unwrap();
+    let given = capability(&cell, &files, fid, 1);
     let before = cell.drive_counts();
     assert_eq!((before.connections_accepted, before.refused["forged"]), (0, 0));
     let acl = fs::AclText::new(b"1\n0\nsystem:anyuser\t9\n\0".as_slice()).unwrap();

@@ -77,20 +77,14 @@ described! {
     Read: fs::FlushCps |_| ();
     Read: fs::ListSnapshots |call| call.volume;
     Read: fs::DataPath |_| ();
-    Read: fs::GetCapability |call| call.fid;
-    Read: fs::GetLayout |call| call.fid;
-    Read: fs::GetLayoutList |call| call.fid;
-    Read: fs::Deliver |call| call.fid;
-    Read: fs::RenewLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
-    Read: fs::GetLayouts |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
-    Read: fs::GetAddress |call| call.fid;
+    // Each object of these two is recorded by itself.
+    Read: fs::GetCapability |_| ();
+    Read: fs::GetLayout |_| ();
+    Read: fs::Command |call| call.fid;
     Read: fs::GetGrowth |call| call.fid;
     Read: fs::GetRoom |call| call.fid;
-    Read: fs::Collect |call| call.fid;
     Read: fs::EndRoom |_| ();
-    Change: fs::CommitStore |call| call.fid;
-    Change: fs::CommitRoom |call| call.fid;
-    Read: fs::BulkCapability |call| call.wanted.first().map(|wanted| wanted.fid).unwrap_or_default();
+    Change: fs::Commit |call| call.fid;
     Read: fs::StatusAndCapability |call| call.wanted.fid;
 }
 

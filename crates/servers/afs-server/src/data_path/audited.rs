@@ -2,7 +2,7 @@
 //! each refusal.
 //!
 //! A call would have one for each of its ranges. What is recorded of a read is that it was opened; GetCapability
-//! says what was permitted, CommitStore what was stored.
+//! says what was permitted, Commit what was stored.
 
 use std::collections::BTreeMap;
 

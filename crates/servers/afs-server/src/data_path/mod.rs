@@ -29,7 +29,7 @@ use afs_datapath::capability::{
 use afs_datapath::session::{Drive, DriveLimits};
 use afs_rpc::{EnvExt, EnvRef, Identity};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{CapabilityArguments, CapabilitySecret, DataPathReply, GetCapabilityReply};
+use afs_wire::fs::{CapabilityArguments, CapabilitySecret, DataPathReply, DriveCapability};
 use afs_wire::ids::{Fid, VolumeId};
 use afs_wire::vol::{StreamGrant, TransactionId};
 use afs_wire::xdr::Encode;
@@ -195,12 +195,12 @@ impl DataPath {
     }
 
     /// Completes a capability, after the look at the rights.
-    pub(crate) fn seal(&self, grant: Grant, access: Access) -> Result<GetCapabilityReply, AbortCode> {
+    pub(crate) fn seal(&self, grant: Grant, access: Access) -> Result<DriveCapability, AbortCode> {
         let capability = Capability { access, ..grant.capability };
         let arguments =
             CapabilityArguments::new(capability.to_bytes()).map_err(|_| Errno::EINVAL.to_uae())?;
         let secret = CapabilitySecret(*self.drive.key().seal(&capability).expose());
-        Ok(GetCapabilityReply { arguments, secret, seconds: grant.seconds as u32 })
+        Ok(DriveCapability { arguments, secret, seconds: grant.seconds as u32 })
     }
 
     /// The access list of a directory has changed.

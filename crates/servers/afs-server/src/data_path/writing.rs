@@ -1,4 +1,4 @@
-//! Writes by the data path: the bytes of a store, kept under a ticket until CommitStore makes them a file's.
+//! Writes by the data path: the bytes of a store, kept under a ticket until Commit makes them a file's.
 
 use std::sync::Arc;
 

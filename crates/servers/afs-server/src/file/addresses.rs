@@ -1,17 +1,16 @@
-//! GetAddress, a call of our own: the file server signs an address by which a client fetches a chunk from an object store
-//! (docs/protocol/extensions.md "Layouts").
+//! Addresses that the file server signs, by which clients fetch chunks from object stores (docs/protocol/extensions.md "Commands").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use afs_drive::{Addressed, DriveId};
-use afs_rpc::Table;
 use afs_volume::{DataRoute, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    self, ADDRESSED, CapabilityAccess, CapabilityArguments, CapabilitySecret, GetCapabilityReply,
-    LAYOUT_DRIVES_MAX, LAYOUT_PARTS_MAX, LayoutCopy, LayoutDrive, OBJECT_ADDRESS_LIFE_MAX, ObjectAddress,
+    CapabilityAccess, ChunkToFetch, CommandReply, DriveCapability, LAYOUT_DRIVES_MAX, LayoutDrive,
+    OBJECT_ADDRESS_LIFE_MAX, ObjectAddress,
 };
+use afs_wire::ids::Fid;
 use afs_wire::xdr::{ByteString, Fixed};
 
 use super::capabilities::Wanted;
@@ -19,36 +18,31 @@ use super::object::Found;
 use super::server::{CallContext, FileServer};
 use crate::data_path::lifetime;
 
-pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
-    super::call(table, |server: Arc<FileServer>, context, call: fs::GetAddress| async move {
-        server.get_address(&context, &call).await
-    })
-}
-
 /// The buckets of a layout, each with its place in the reply.
 pub(super) struct Buckets(BTreeMap<DriveId, (Arc<dyn Addressed>, u32)>);
 
 impl FileServer {
     /// The rights are decided at each call. An address cannot be revoked, so its life is short, and it is for one chunk that is
     /// this part of the file and nothing else.
-    async fn get_address(
+    pub(super) async fn address(
         &self,
         context: &CallContext,
-        call: &fs::GetAddress,
-    ) -> Result<fs::GetAddressReply, AbortCode> {
+        (fid, bucket): (Fid, Fixed<16>),
+        wanted_chunk: &ChunkToFetch,
+    ) -> Result<CommandReply, AbortCode> {
         let wanted = Wanted::of(CapabilityAccess::READ)?;
-        let found = self.find_to_send(context, call.fid, wanted).await?;
+        let found = self.find_to_send(context, fid, wanted).await?;
         if found.header.route != DataRoute::Drives {
             return Err(Errno::EOPNOTSUPP.to_uae());
         }
-        let end = call.position.checked_add(1).ok_or(Errno::EINVAL.to_uae())?;
-        let layout =
-            self.layout(&found, (call.fid, call.version), call.position..end, LAYOUT_PARTS_MAX).await?;
+        let end = wanted_chunk.position.checked_add(1).ok_or(Errno::EINVAL.to_uae())?;
+        let layout = self.layout(&found, (fid, wanted_chunk.version), wanted_chunk.position..end, 1).await?;
         let none = Errno::ENXIO.to_uae();
-        let part = layout.parts.iter().find(|part| part.range().contains(&call.position)).ok_or(none)?;
+        let part =
+            layout.parts.iter().find(|part| part.range().contains(&wanted_chunk.position)).ok_or(none)?;
         let is_it = |(at, offset): &&(LocatedChunk, u32)| {
-            name_of(at.drive) == call.drive
-                && at.chunk.to_bytes() == call.chunk.0
+            name_of(at.drive) == bucket
+                && at.chunk.to_bytes() == wanted_chunk.chunk.0
                 && is_whole(*at, *offset, part.len)
         };
         let (at, _) = part.copies.iter().find(is_it).ok_or(none)?;
@@ -57,9 +51,9 @@ impl FileServer {
         let seconds = u32::try_from(life).ok().filter(|life| *life > 0).ok_or(Errno::EACCES.to_uae())?;
         let signed = bucket.address(at.chunk, seconds).await.ok_or(none)?;
         // Looked at again, so that none leaves after the reply to a change of the rights.
-        self.find_to_send(context, call.fid, wanted).await?;
+        self.find_to_send(context, fid, wanted).await?;
         let address = ObjectAddress(ByteString::new(signed.address.as_bytes()).map_err(|_| none)?);
-        Ok(fs::GetAddressReply { address, start: signed.range.start, length: at.chunk.len, seconds })
+        Ok(CommandReply { address, start: signed.range.start, length: at.chunk.len, seconds })
     }
 
     /// A bucket to which the clients of a volume may be sent.
@@ -103,17 +97,11 @@ impl Buckets {
         places.into_iter().map(|(_, id)| offer(id, seconds)).collect()
     }
 
-    /// A part's copy in a bucket. A client has to fetch the whole chunk to compare it with its checksum: so none of a chunk that
+    /// The place of the bucket of a part's copy. A client has to fetch the whole chunk to compare it with its checksum: so none of a chunk that
     /// has other bytes than the part, nor of one that the store does not have yet.
-    pub fn copy(&self, at: LocatedChunk, offset: u32, len: u32) -> Option<LayoutCopy> {
+    pub fn place(&self, at: LocatedChunk, offset: u32, len: u32) -> Option<u32> {
         let (bucket, place) = self.0.get(&at.drive)?;
-        let is_there = is_whole(at, offset, len) && bucket.has(at.chunk);
-        is_there.then(|| LayoutCopy {
-            drive: *place,
-            chunk: Fixed(at.chunk.to_bytes()),
-            offset,
-            binding: ADDRESSED,
-        })
+        (is_whole(at, offset, len) && bucket.has(at.chunk)).then_some(*place)
     }
 }
 
@@ -123,14 +111,13 @@ fn is_whole(at: LocatedChunk, offset: u32, len: u32) -> bool {
 
 /// A bucket in the place of a drive.
 fn offer(id: DriveId, seconds: u64) -> LayoutDrive {
-    let (arguments, secret) = (CapabilityArguments::default(), CapabilitySecret([0; 32]));
     LayoutDrive {
         address: std::net::Ipv4Addr::UNSPECIFIED,
         port: 0,
         clear: false,
         drive: name_of(id),
         fingerprint: Fixed([0; 32]),
-        capability: GetCapabilityReply { arguments, secret, seconds: seconds as u32 },
+        capability: DriveCapability { seconds: seconds as u32, ..DriveCapability::none() },
     }
 }
 

@@ -1,4 +1,4 @@
-//! DataPath, GetCapability and CommitStore, calls of our own: what clients need besides the data path itself
+//! DataPath, GetCapability and StatusAndCapability, calls of our own: what clients need besides the data path itself
 //! (docs/protocol/extensions.md "The data path").
 
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use afs_datapath::capability::{Access, Group};
 use afs_rpc::Table;
 use afs_volume::DataRoute;
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CapabilityAccess};
+use afs_wire::fs::{
+    self, CapabilityAccess, CapabilityOutcome, CapabilityOutcomes, CapabilityRequest, CapabilityRequests,
+    OWN_DRIVE,
+};
 use afs_wire::ids::{Fid, Rights};
 
 use super::object::{Found, is_file, object};
 use super::server::{CallContext, FileServer};
-use super::storing::NO_TICKET;
-use super::ticket::{Owner, TicketId};
 use crate::access::reach::{self, Reach};
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
@@ -21,10 +22,10 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
         server.data_path.offered().ok_or(AbortCode::RXGEN_OPCODE)
     });
     let table = super::call(table, |server: Arc<FileServer>, context, call: fs::GetCapability| async move {
-        server.get_capability(&context, call).await
+        server.get_capabilities(&context, &call.wanted).await
     });
-    super::call(table, |server: Arc<FileServer>, context, call: fs::CommitStore| async move {
-        server.commit_store(&context, call).await
+    super::call(table, |server: Arc<FileServer>, context, call: fs::StatusAndCapability| async move {
+        server.status_and_capability(&context, &call).await
     })
 }
 
@@ -33,8 +34,6 @@ pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
 pub(super) struct Wanted {
     read: bool,
     write: bool,
-    /// Whether a directory may be named, for its files.
-    directories: bool,
 }
 
 impl Wanted {
@@ -45,12 +44,7 @@ impl Wanted {
         if unknown || !(read || write) {
             return Err(Errno::EINVAL.to_uae());
         }
-        Ok(Wanted { read, write, directories: false })
-    }
-
-    /// The same, of a file or of all files of a directory.
-    pub(super) fn or_of_directory(self) -> Self {
-        Wanted { directories: true, ..self }
+        Ok(Wanted { read, write })
     }
 
     /// How far the caller's rights to all of it reach.
@@ -88,23 +82,60 @@ impl Wanted {
 }
 
 impl FileServer {
-    async fn get_capability(
+    async fn get_capabilities(
         &self,
         context: &CallContext,
-        call: fs::GetCapability,
+        wanted: &CapabilityRequests,
     ) -> Result<fs::GetCapabilityReply, AbortCode> {
-        let wanted = Wanted::of(call.access)?;
-        self.capability(context, call.fid, wanted).await
+        if wanted.is_empty() {
+            return Err(Errno::EINVAL.to_uae());
+        }
+        self.recall_many(context, wanted.iter().map(|request| request.fid)).await;
+        let mut outcomes = Vec::with_capacity(wanted.len());
+        for request in wanted {
+            let outcome = self.outcome(context, request).await;
+            self.audit_capability(context, request.fid, outcome.error);
+            outcomes.push(outcome);
+        }
+        Ok(fs::GetCapabilityReply { outcomes: CapabilityOutcomes::first_of(outcomes) })
+    }
+
+    /// A caller without a right to the files has asked for their status all the same: that is no refusal of which the audit log tells.
+    async fn status_and_capability(
+        &self,
+        context: &CallContext,
+        call: &fs::StatusAndCapability,
+    ) -> Result<fs::StatusAndCapabilityReply, AbortCode> {
+        let fs::BulkStatusReply { statuses, callbacks, sync } =
+            self.inline_bulk_status(context, &call.fids).await?;
+        let outcome = self.outcome(context, &call.wanted).await;
+        if outcome.error == AbortCode::OK {
+            self.audit_capability(context, call.wanted.fid, outcome.error);
+        }
+        Ok(fs::StatusAndCapabilityReply { statuses, callbacks, sync, outcome })
+    }
+
+    async fn outcome(&self, context: &CallContext, request: &CapabilityRequest) -> CapabilityOutcome {
+        let CapabilityRequest { fid, access, drive } = *request;
+        let given = match Wanted::of(access) {
+            Ok(wanted) if drive == OWN_DRIVE => {
+                self.capability(context, fid, wanted).await.map(CapabilityOutcome::given)
+            }
+            Ok(_) if access == CapabilityAccess::READ => self.again(context, (fid, drive)).await,
+            Ok(_) => Err(Errno::EINVAL.to_uae()),
+            Err(code) => Err(code),
+        };
+        given.unwrap_or_else(|code| CapabilityOutcome::refused(context.code(code)))
     }
 
     /// The rights are looked at twice: the first look finds the group that they reach, whose generation must be
     /// known before the look that decides, so that a change after it revokes the capability.
-    pub(super) async fn capability(
+    async fn capability(
         &self,
         context: &CallContext,
         fid: Fid,
         wanted: Wanted,
-    ) -> Result<fs::GetCapabilityReply, AbortCode> {
+    ) -> Result<fs::DriveCapability, AbortCode> {
         self.data_path.offered().ok_or(AbortCode::RXGEN_OPCODE)?;
         let found = self.find_for(context, fid, wanted).await?;
         if found.header.route == DataRoute::Calls {
@@ -134,8 +165,7 @@ impl FileServer {
             true => self.find_to_change(context, fid).await?,
             false => self.find(context, fid).await?,
         };
-        let is_wanted = is_file(&found.record) || wanted.directories && found.record.is_directory();
-        if !is_wanted {
+        if !is_file(&found.record) && !found.record.is_directory() {
             return Err(Errno::EISDIR.to_uae());
         }
         if found.past.is_some() {
@@ -153,32 +183,6 @@ impl FileServer {
             true => Err(Errno::EACCES.to_uae()),
             false => Ok(()),
         }
-    }
-
-    /// Makes bytes that came by the data path the file's. The ticket is used up in any case.
-    async fn commit_store(
-        self: &Arc<Self>,
-        context: &Arc<CallContext>,
-        call: fs::CommitStore,
-    ) -> Result<fs::StatusReply, AbortCode> {
-        let no_ticket = NO_TICKET.to_uae();
-        let holder = self.data_path.holders().of(context).ok_or(no_ticket)?;
-        let id = TicketId::from_bytes(call.ticket.0);
-        let mut ticket = self.tickets.take(id, &Owner::Holder(holder)).ok_or(no_ticket)?;
-        if ticket.change.fid != call.fid {
-            return Err(no_ticket);
-        }
-        if call.file_length.max(call.grown_to) > i64::MAX as u64 {
-            return Err(Errno::EFBIG.to_uae());
-        }
-        self.find_to_store(context, call.fid, &call.status).await?;
-        ticket.change.status = call.status;
-        ticket.change.file_length = call.file_length;
-        ticket.change.expected = (call.expected != fs::ANY_VERSION).then_some(call.expected);
-        if let Some(data) = &mut ticket.data {
-            data.grow_to(call.grown_to).map_err(|error| self.code(call.fid, &error))?;
-        }
-        self.commit_change(context, *ticket).await
     }
 }
 

@@ -1,48 +1,43 @@
-//! Deliver, a call of our own: the file server commands a drive to send bytes of a file to a client (docs/protocol/extensions.md
-//! "Layouts"). The organisation that Gibson et al. 1997 call NetSCSI.
-
-use std::sync::Arc;
+//! Transfers of chunks from drives to clients that the file server commands (docs/protocol/extensions.md "Commands"). The organisation that
+//! Gibson et al. 1997 call NetSCSI.
 
 use afs_datapath::capability::TransferId;
-use afs_rpc::Table;
 use afs_volume::{DataRoute, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CapabilityAccess, LAYOUT_PARTS_MAX};
+use afs_wire::fs::{CapabilityAccess, PartToSend};
+use afs_wire::ids::Fid;
+use afs_wire::xdr::Fixed;
 
 use super::capabilities::{Wanted, group};
 use super::layout::{Sent, Sents};
 use super::server::{CallContext, FileServer};
 
-pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
-    super::call(table, |server: Arc<FileServer>, context, call: fs::Deliver| async move {
-        server.deliver(&context, &call).await
-    })
-}
-
 impl FileServer {
     /// The rights are looked at twice, as for a layout: a change after the second look revokes the terms of the command.
-    async fn deliver(&self, context: &CallContext, call: &fs::Deliver) -> Result<(), AbortCode> {
+    pub(super) async fn deliver(
+        &self,
+        context: &CallContext,
+        (fid, drive): (Fid, Fixed<16>),
+        part: &PartToSend,
+    ) -> Result<(), AbortCode> {
         let wanted = Wanted::of(CapabilityAccess::READ)?;
-        let found = self.find_to_send(context, call.fid, wanted).await?;
+        let found = self.find_to_send(context, fid, wanted).await?;
         if found.header.route != DataRoute::Commanded {
             return Err(Errno::EOPNOTSUPP.to_uae());
         }
-        let group = group(call.fid, &found, wanted.reach(context, &found)?);
-        let end = call.position.checked_add(1).ok_or(Errno::EINVAL.to_uae())?;
-        let (object, range) = ((call.fid, call.version), call.position..end);
-        let layout = self.layout(&found, object, range.clone(), LAYOUT_PARTS_MAX).await?;
+        let group = group(fid, &found, wanted.reach(context, &found)?);
+        let end = part.position.checked_add(1).ok_or(Errno::EINVAL.to_uae())?;
+        let (object, range) = ((fid, part.version), part.position..end);
+        let layout = self.layout(&found, object, range.clone(), 1).await?;
         let sents = self.drives_of(&found, &layout).await;
-        self.data_path.layouts().enter(call.fid, found.directory(call.fid.volume)).await;
-        let found = self.find_to_send(context, call.fid, wanted).await?;
-        if self::group(call.fid, &found, wanted.reach(context, &found)?) != group {
-            return Err(AbortCode::VBUSY);
-        }
-        let layout = self.layout(&found, object, range, LAYOUT_PARTS_MAX).await?;
+        self.data_path.layouts().enter(fid, found.directory(fid.volume)).await;
+        let found = self.find_unchanged(context, (fid, wanted), group).await?;
+        let layout = self.layout(&found, object, range, 1).await?;
         let none = Errno::ENXIO.to_uae();
-        let part = layout.parts.iter().find(|part| part.range().contains(&call.position)).ok_or(none)?;
-        let (at, offset, sent) = copy_at(&part.copies, &sents, call.drive.0).ok_or(none)?;
-        let terms = sent.terms(at, offset, part.len, call.fid).ok_or(none)?;
-        let to = (sent.sealing.key.tag(group), TransferId(u128::from_be_bytes(call.transfer.0)));
+        let laid = layout.parts.iter().find(|laid| laid.range().contains(&part.position)).ok_or(none)?;
+        let (at, offset, sent) = copy_at(&laid.copies, &sents, drive.0).ok_or(none)?;
+        let terms = sent.terms(at, offset, laid.len, fid).ok_or(none)?;
+        let to = (sent.sealing.key.tag(group), TransferId(u128::from_be_bytes(part.transfer.0)));
         if sent.direct.deliver(to, at.chunk, terms).await { Ok(()) } else { Err(none) }
     }
 }

@@ -1,4 +1,4 @@
-//! GetLayout, a call of our own: where the bytes of a file are, for clients that read them at the drives
+//! GetLayout, a call of our own: where the bytes of files are, for clients that read them at the drives
 //! (docs/protocol/extensions.md "Layouts").
 
 use std::collections::BTreeMap;
@@ -6,16 +6,17 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use afs_datapath::capability::{Access, Binding, ByteRange, Capability, Group, HolderId, Terms};
+use afs_datapath::capability::{Access, ByteRange, Capability, Group, HolderId, Terms};
 use afs_datapath::session::Security;
 use afs_drive::{DriveId, Pieces};
 use afs_remote::{DirectDrive, RemoteOptions, Sealing};
 use afs_rpc::{EnvExt, Table};
-use afs_volume::{DataRoute, LaidOut, Layout, LocatedChunk};
+use afs_volume::{DataRoute, Layout, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    self, COMMANDED, CapabilityAccess, CapabilityArguments, CapabilitySecret, GetCapabilityReply,
-    LAYOUT_COPIES_MAX, LAYOUT_DRIVES_MAX, LAYOUT_PARTS_MAX, LayoutCopy, LayoutDrive, LayoutPart,
+    self, CapabilityAccess, CapabilityArguments, CapabilitySecret, DriveCapability, FileLayout,
+    LAYOUT_DRIVES_MAX, LISTED_PARTS_MAX, LayoutDrive, LayoutOutcome, LayoutOutcomes, LayoutRequest,
+    LayoutRequests,
 };
 use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::xdr::{BoundedVec, Encode, Fixed};
@@ -32,17 +33,20 @@ const LIFETIME: u64 = 60;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     super::call(table, |server: Arc<FileServer>, context, call: fs::GetLayout| async move {
-        server.get_layout(&context, call, LAYOUT_PARTS_MAX).await
+        server.get_layouts(&context, &call.wanted).await
     })
 }
 
 /// Bounds of a layout.
 #[derive(Clone, Copy)]
-pub(super) struct Most {
-    pub parts: usize,
+struct Most {
+    parts: usize,
     /// Reads of the index, each for 64 MiB.
-    pub reads: usize,
+    reads: usize,
 }
+
+/// Bytes of a file that are to be laid out: 512 MiB of one file, 64 MiB of each of several.
+const READS_OF_ONE: usize = 8;
 
 /// A drive to which the client is sent.
 pub(super) struct Sent {
@@ -56,21 +60,39 @@ pub(super) struct Sent {
 pub(super) type Sents = BTreeMap<DriveId, Sent>;
 
 impl FileServer {
-    pub(super) async fn get_layout(
+    async fn get_layouts(
         &self,
         context: &CallContext,
-        call: fs::GetLayout,
-        parts_max: usize,
+        wanted: &LayoutRequests,
     ) -> Result<fs::GetLayoutReply, AbortCode> {
-        let most = Most { parts: parts_max, reads: 1 };
-        let laid = self.lay_out(context, (call.fid, call.version), call.start..call.end, most).await?;
-        let parts = laid.layout.parts.iter().map(|part| laid.part(part)).collect();
-        Ok(fs::GetLayoutReply { drives: bounded(laid.drives)?, parts: bounded(parts)?, end: laid.layout.end })
+        let Some(parts) = LISTED_PARTS_MAX.checked_div(wanted.len()) else {
+            return Err(Errno::EINVAL.to_uae());
+        };
+        let most = Most { parts, reads: if wanted.len() == 1 { READS_OF_ONE } else { 1 } };
+        self.recall_many(context, wanted.iter().map(|request| request.fid)).await;
+        let mut outcomes = Vec::with_capacity(wanted.len());
+        for request in wanted {
+            let given = self.get_layout(context, request, most).await.map_err(|code| context.code(code));
+            let outcome = LayoutOutcome::from(given);
+            self.audit_capability(context, request.fid, outcome.error);
+            outcomes.push(outcome);
+        }
+        Ok(fs::GetLayoutReply { outcomes: LayoutOutcomes::first_of(outcomes) })
+    }
+
+    async fn get_layout(
+        &self,
+        context: &CallContext,
+        wanted: &LayoutRequest,
+        most: Most,
+    ) -> Result<FileLayout, AbortCode> {
+        let LayoutRequest { fid, version, start, end } = *wanted;
+        self.lay_out(context, (fid, version), start..end, most).await?.into_layout()
     }
 
     /// As for a capability, the rights are looked at twice: after the first look the drives tell their generations, so that a
     /// change after the second one revokes what is sealed here.
-    pub(super) async fn lay_out(
+    async fn lay_out(
         &self,
         context: &CallContext,
         (fid, version): (Fid, DataVersion),
@@ -249,7 +271,7 @@ pub(super) fn offer(
         clear,
         drive: Fixed(key.drive().0.to_be_bytes()),
         fingerprint: Fixed(fingerprint),
-        capability: GetCapabilityReply { arguments, secret, seconds: seconds as u32 },
+        capability: DriveCapability { arguments, secret, seconds: seconds as u32 },
     })
 }
 
@@ -263,31 +285,6 @@ pub(super) struct Laid {
     pub group: Group,
     pub file: Fid,
     pub route: DataRoute,
-}
-
-impl Laid {
-    /// A part with the copies that the client may read.
-    fn part(&self, part: &LaidOut) -> LayoutPart {
-        let copies = part.copies.iter().filter_map(|(at, offset)| self.copy(*at, *offset, part.len));
-        let copies: Vec<_> = copies.take(LAYOUT_COPIES_MAX).collect();
-        LayoutPart { start: part.start, length: part.len, copies: bounded(copies).unwrap_or_default() }
-    }
-
-    fn copy(&self, at: LocatedChunk, offset: u32, len: u32) -> Option<LayoutCopy> {
-        let Some(sent) = self.sents.get(&at.drive) else { return self.buckets.copy(at, offset, len) };
-        let terms = sent.terms(at, offset, len, self.file)?;
-        let chunk = Fixed(at.chunk.to_bytes());
-        let binding = match self.route {
-            DataRoute::Commanded => COMMANDED,
-            _ => {
-                let key = &sent.sealing.key;
-                let binding = key.bind(key.tag(self.group), at.chunk, terms).to_bytes();
-                let binding: [u8; Binding::WIRE_LEN] = binding.try_into().ok()?;
-                Fixed(binding)
-            }
-        };
-        Some(LayoutCopy { drive: sent.place, chunk, offset, binding })
-    }
 }
 
 impl Sent {

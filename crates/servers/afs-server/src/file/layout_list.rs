@@ -1,53 +1,29 @@
-//! GetLayoutList, a call of our own: where the bytes of a long range of a file are, with one binding for all chunks at a drive
+//! Parts of a layout as a reply has them: the chunks at each drive are a list, which is bound as a whole
 //! (docs/protocol/extensions.md "Layouts").
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use afs_datapath::capability::{ChunkList, Group, ListBinding, ListTerms, ListedChunk};
 use afs_remote::Sealing;
-use afs_rpc::Table;
 use afs_volume::{DataRoute, LaidOut, LocatedChunk};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    self, LAYOUT_COPIES_MAX, LIST_ADDRESSED, LIST_COMMANDED, LISTED_PARTS_MAX, ListedCopy, ListedPart,
-    ListedParts,
+    self, FileLayout, LAYOUT_COPIES_MAX, LIST_ADDRESSED, LIST_COMMANDED, ListedCopy, ListedPart, ListedParts,
 };
 use afs_wire::xdr::{Encode, Fixed};
 
-use super::layout::{Laid, Most, Sent, bounded, of_whole_pieces};
-use super::server::{CallContext, FileServer};
-
-/// 512 MiB of a file.
-const MOST: Most = Most { parts: LISTED_PARTS_MAX, reads: 8 };
-
-pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
-    super::call(table, |server: Arc<FileServer>, context, call: fs::GetLayoutList| async move {
-        server.get_layout_list(&context, &call).await
-    })
-}
-
-impl FileServer {
-    async fn get_layout_list(
-        &self,
-        context: &CallContext,
-        call: &fs::GetLayoutList,
-    ) -> Result<fs::GetLayoutListReply, AbortCode> {
-        let laid = self.lay_out(context, (call.fid, call.version), call.start..call.end, MOST).await?;
-        let mut chunks = vec![Vec::new(); laid.drives.len()];
-        let parts = laid.layout.parts.iter().map(|part| laid.listed(part, &mut chunks)).collect();
-        let parts = ListedParts::new(parts).ok_or(Errno::E2BIG.to_uae())?;
-        let lists = laid.lists(&chunks);
-        Ok(fs::GetLayoutListReply {
-            drives: bounded(laid.drives)?,
-            lists: bounded(lists)?,
-            parts,
-            end: laid.layout.end,
-        })
-    }
-}
+use super::layout::{Laid, Sent, bounded, of_whole_pieces};
 
 impl Laid {
+    /// As the reply has it.
+    pub fn into_layout(self) -> Result<FileLayout, AbortCode> {
+        let mut chunks = vec![Vec::new(); self.drives.len()];
+        let parts = self.layout.parts.iter().map(|part| self.listed(part, &mut chunks)).collect();
+        let parts = ListedParts::new(parts).ok_or(Errno::E2BIG.to_uae())?;
+        let lists = bounded(self.lists(&chunks))?;
+        Ok(FileLayout { drives: bounded(self.drives)?, lists, parts, end: self.layout.end })
+    }
+
     /// A part with the copies that the client may read, which become elements of the lists of their drives.
     fn listed(&self, part: &LaidOut, chunks: &mut [Vec<ListedChunk>]) -> ListedPart {
         let mut listed = ListedPart { start: part.start, length: part.len, ..ListedPart::default() };
@@ -70,7 +46,7 @@ impl Laid {
     fn place(&self, at: LocatedChunk, offset: u32, len: u32) -> Option<(u32, Range<u32>)> {
         let drive = match self.sents.get(&at.drive) {
             Some(sent) => sent.place,
-            None => self.buckets.copy(at, offset, len)?.drive,
+            None => self.buckets.place(at, offset, len)?,
         };
         Some((drive, of_whole_pieces(at, offset, len)?))
     }

@@ -32,7 +32,7 @@ pub struct StatisticsNow {
     pub stored_files: u64,
     /// Bytes stored.
     pub stored_bytes: u64,
-    /// Commits of chunks that were refused: wrong receipts, a room of another caller or for another file, used up or over, or
+    /// Commits of chunks that were refused: chunks that the drive does not have, a room of another caller or for another file, used up or over, or
     /// chunks that are not staged.
     pub refused_commits: u64,
 }

@@ -1,14 +1,15 @@
-//! Lists of chunks, in the place of a binding for each.
+//! Lists of chunks, of which each read shows its place.
 
 use super::*;
 
+/// The chunk of a part.
+pub fn chunk(part: &ListedPart) -> ChunkRef {
+    let id = ChunkId::from_bytes(part.copies[0].id.to_be_bytes());
+    ChunkRef { id, len: part.chunk.length, crc: part.chunk.crc }
+}
+
 /// What the chunk of a part is by its list, for a client that reads it.
-fn shown(list: &GetLayoutListReply, at: usize) -> (ChunkRef, Listed) {
-    let chunk = |part: &ListedPart| ChunkRef {
-        id: ChunkId::from_bytes(part.copies[0].id.to_be_bytes()),
-        len: part.chunk.length,
-        crc: part.chunk.crc,
-    };
+fn shown(list: &FileLayout, at: usize) -> (ChunkRef, Listed) {
     let there: Vec<_> = list.parts.parts().iter().filter(|part| !part.copies.is_empty()).collect();
     let element = |part: &&ListedPart| {
         let start = part.chunk.offset;
@@ -22,13 +23,8 @@ fn shown(list: &GetLayoutListReply, at: usize) -> (ChunkRef, Listed) {
 }
 
 impl Scene {
-    pub fn list(&self, fid: Fid, start: u64, end: u64) -> CallResult<GetLayoutListReply> {
-        let version = self.cell.version(fid);
-        self.carol.ask(fs::GetLayoutList { fid, version, start, end })
-    }
-
     /// Reads a part of a list that has one drive, by its number among those that are there.
-    pub fn read_listed(&self, list: &GetLayoutListReply, at: usize) -> Result<Vec<u8>, Error> {
+    pub fn read_listed(&self, list: &FileLayout, at: usize) -> Result<Vec<u8>, Error> {
         let (chunk, listed) = shown(list, at);
         let drive = &list.drives[0];
         let address = SocketAddr::from((drive.address, drive.port));
@@ -47,30 +43,25 @@ impl Scene {
 }
 
 #[test]
-fn the_chunks_of_a_list_are_read_at_the_drive_and_what_has_none_is_as_in_a_layout() {
+fn the_chunks_of_a_list_are_read_at_the_drive_each_at_its_place() {
     let scene = Scene::new(12);
     let fid = scene.file("f");
-    let list = scene.list(fid, 0, ALL).unwrap();
-    let layout = scene.ask(fid, 0, ALL).unwrap();
-    assert_eq!((list.end, list.drives.len(), list.lists.len()), (layout.end, 1, 1));
+    let list = scene.ask(fid, 0, ALL).unwrap();
+    assert_eq!((list.end, list.drives.len(), list.lists.len()), (5 * SLOT_LEN + 3, 1, 1));
     let told = list.parts.parts().iter().map(|part| (part.start, part.length, part.copies.len()));
-    let parts = layout.parts.iter().map(|part| (part.start, part.length, part.copies.len()));
-    assert_eq!(told.collect::<Vec<_>>(), parts.collect::<Vec<_>>());
+    let slot = SLOT_LEN as u32;
+    let parts = [(0, slot, 1), (SLOT_LEN, slot, 1), (5 * SLOT_LEN, 3, 0)];
+    assert_eq!(told.collect::<Vec<_>>(), parts);
     let slot = SLOT_LEN as usize;
     for at in 0..2 {
         assert_eq!(scene.read_listed(&list, at).unwrap(), content()[at * slot..(at + 1) * slot]);
     }
-    // Of a version that is gone, and where each transfer is commanded.
-    let version = DataVersion(scene.cell.version(fid).0 - 1);
-    refused(
-        scene.carol.ask(fs::GetLayoutList { fid, version, start: 0, end: 1 }).map(drop),
-        Errno::EAGAIN.to_uae(),
-    );
+    // Where each transfer is commanded.
     scene.set_route(DataRoute::Commanded);
-    assert_eq!(scene.list(fid, 0, ALL).unwrap().lists[0], fs::LIST_COMMANDED);
+    assert_eq!(scene.ask(fid, 0, ALL).unwrap().lists[0], fs::LIST_COMMANDED);
 }
 
-/// As a client asks that reads all of it: the first mebibytes by a layout, the rest by lists.
+/// As a client asks that reads all of it: for the first mebibytes, and for the rest in windows that grow.
 #[test]
 fn what_the_file_server_sends_for_ten_to_the_ninth_bytes_is_less_than_ten_thousand() {
     const MIB: u64 = 1 << 20;
@@ -87,9 +78,9 @@ fn what_the_file_server_sends_for_ten_to_the_ninth_bytes_is_less_than_ten_thousa
     scene.owner.store_as(store, &bytes).unwrap();
     let first = scene.ask(fid, 0, 8 * MIB).unwrap();
     let mut sent = first.to_bytes().len();
-    let (mut at, mut parts, mut calls) = (first.end, first.parts.len(), 1);
+    let (mut at, mut parts, mut calls) = (first.end, first.parts.parts().len(), 1);
     for end in [64 * MIB, 512 * MIB, 1024 * MIB] {
-        let list = scene.list(fid, at, end).unwrap();
+        let list = scene.ask(fid, at, end).unwrap();
         sent += list.to_bytes().len();
         assert!(scene.read_listed(&list, 0).is_ok(), "from {at}");
         let there = list.parts.parts().len();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use afs_datapath::capability::{ByteRange, Capability, Secret, StreamName, TicketId};
 use afs_datapath::session::{self, Arriving, Error, Fingerprint, Handle, Lost, Patience, Security};
 use afs_datapath::session::{Leaving, StoreDescription};
-use afs_rpc::ClientCall;
+use afs_rpc::{CallError, ClientCall};
 use afs_server::DataPathOptions;
+use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, CapabilityAccess, SetStatus};
 use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::rpc::Request;
@@ -67,8 +68,16 @@ impl Client {
         Ok(Path { client: self.clone(), session })
     }
 
-    pub fn capability(&self, fid: Fid, access: CapabilityAccess) -> CallResult<fs::GetCapabilityReply> {
-        self.ask(fs::GetCapability { fid, access })
+    pub fn capability(&self, fid: Fid, access: CapabilityAccess) -> CallResult<fs::DriveCapability> {
+        let wanted = fs::CapabilityRequest { fid, access, drive: fs::OWN_DRIVE };
+        let wanted = fs::CapabilityRequests::first_of([wanted]);
+        let outcome = self.ask(fs::GetCapability { wanted })?.outcomes.into_vec().remove(0);
+        outcome.into_capability().map_err(CallError::Abort)
+    }
+
+    /// Why a capability is refused.
+    pub fn no_capability(&self, fid: Fid, access: CapabilityAccess) -> AbortCode {
+        self.capability(fid, access).unwrap_err().abort_code().unwrap()
     }
 
     /// Makes the bytes of a ticket a file's: all that the file then has, unless it was longer before.
@@ -84,8 +93,9 @@ impl Client {
         expected: DataVersion,
         (file_length, grown_to): (u64, u64),
     ) -> CallResult<fs::StatusReply> {
-        let (ticket, status) = (Fixed(ticket.0.to_be_bytes()), SetStatus::default());
-        self.ask(fs::CommitStore { ticket, fid, status, expected, file_length, grown_to })
+        let (staged, status) = (Fixed(ticket.0.to_be_bytes()), SetStatus::default());
+        let (drives, places) = (0, 0);
+        self.ask(fs::Commit { staged, fid, status, expected, file_length, grown_to, drives, places })
     }
 
     /// The version of a file.
@@ -124,7 +134,7 @@ fn options(clear: bool) -> DataPathOptions {
 }
 
 /// The arguments of a capability.
-pub fn arguments(given: &fs::GetCapabilityReply) -> Capability {
+pub fn arguments(given: &fs::DriveCapability) -> Capability {
     Capability::from_bytes(&given.arguments).unwrap()
 }
 
@@ -138,7 +148,7 @@ impl Path {
         self.present(&self.client.capability(fid, access).unwrap())
     }
 
-    pub fn present(&self, given: &fs::GetCapabilityReply) -> Handle {
+    pub fn present(&self, given: &fs::DriveCapability) -> Handle {
         self.present_as(&arguments(given), given.secret.0)
     }
 

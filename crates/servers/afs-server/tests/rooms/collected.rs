@@ -32,7 +32,7 @@ impl Scene {
         })
     }
 
-    /// Sends pieces into a room, each commanded, and takes receipts for them.
+    /// Sends pieces into a room, each commanded.
     fn collected(&self, fid: Fid, pieces: Vec<Vec<u8>>) -> Staged {
         let room = self.commanded_room(fid, LEN);
         let mut chunks = Vec::new();
@@ -40,11 +40,7 @@ impl Scene {
             self.collect(fid, &room, (number, &piece)).unwrap();
             chunks.push(self.send(&room, number, piece).unwrap());
         }
-        let wanted = chunks.clone();
-        let receipts = self.at_drive(&room.drives[0], |session, handle| async move {
-            session.receipts(&handle, &wanted).await
-        });
-        Staged { room, chunks, receipts: receipts.unwrap() }
+        Staged { room, chunks }
     }
 
     /// As [`Scene::staged`].
@@ -53,10 +49,19 @@ impl Scene {
     }
 }
 
-fn call(fid: Fid, room: &GetRoomReply, (number, piece): (u128, &[u8])) -> fs::Collect {
+fn call(fid: Fid, room: &GetRoomReply, (number, piece): (u128, &[u8])) -> fs::Command {
     let Content { length, crc: checksum } = Content::of(&Bytes::copy_from_slice(piece));
     let transfer = Fixed(number.to_be_bytes());
-    fs::Collect { fid, room: room.room, drive: room.drives[0].drive, transfer, length, checksum }
+    let order = fs::Order::Take(fs::ChunkToTake { room: room.room, transfer, length, checksum });
+    fs::Command { fid, drive: room.drives[0].drive, order }
+}
+
+/// The same command with another chunk.
+fn changed(call: &fs::Command, change: impl FnOnce(&mut fs::ChunkToTake)) -> fs::Command {
+    let mut call = call.clone();
+    let fs::Order::Take(chunk) = &mut call.order else { panic!("a chunk to take") };
+    change(chunk);
+    call
 }
 
 #[test]
@@ -96,16 +101,16 @@ fn a_transfer_is_commanded_for_who_may_store_into_a_room_of_its_own() {
     let (other, piece) = (scene.file("g"), content(7, 5000));
     let room = scene.commanded_room(fid, LEN);
     let right = call(fid, &room, (1, &piece));
-    let ask = |client: &Client, call: &fs::Collect| client.ask(call.clone()).map(drop);
+    let ask = |client: &Client, call: &fs::Command| client.ask(call.clone()).map(drop);
     let [stale, invalid, none] = [Errno::ESTALE, Errno::EINVAL, Errno::ENXIO].map(Errno::to_uae);
     let table = [
-        ("another file", fs::Collect { fid: other, ..right.clone() }, stale),
-        ("a room that is none", fs::Collect { room: Fixed([1; 16]), ..right.clone() }, stale),
-        ("no bytes", fs::Collect { length: 0, ..right.clone() }, invalid),
-        ("too many", fs::Collect { length: SLOT_LEN as u32 + 1, ..right.clone() }, invalid),
-        ("far too many", fs::Collect { length: u32::MAX, ..right.clone() }, invalid),
-        ("another drive", fs::Collect { drive: Fixed([1; 16]), ..right.clone() }, none),
-        ("a directory", fs::Collect { fid: scene.dir, ..right.clone() }, Errno::EISDIR.to_uae()),
+        ("another file", fs::Command { fid: other, ..right.clone() }, stale),
+        ("a room that is none", changed(&right, |chunk| chunk.room = Fixed([1; 16])), stale),
+        ("no bytes", changed(&right, |chunk| chunk.length = 0), invalid),
+        ("too many", changed(&right, |chunk| chunk.length = SLOT_LEN as u32 + 1), invalid),
+        ("far too many", changed(&right, |chunk| chunk.length = u32::MAX), invalid),
+        ("another drive", fs::Command { drive: Fixed([1; 16]), ..right.clone() }, none),
+        ("a directory", fs::Command { fid: scene.dir, ..right.clone() }, Errno::EISDIR.to_uae()),
     ];
     for (what, call, code) in table {
         let told = ask(&scene.carol, &call);
@@ -158,7 +163,7 @@ fn commands_take_no_more_than_the_room_has() {
     assert_eq!(outcomes, [Ok(()), Ok(()), full]);
 }
 
-/// The file server or the drive is started again after the command, after the bytes and after the receipts.
+/// The file server or the drive is started again after the command and after the bytes.
 #[test]
 fn a_start_of_either_side_in_the_middle_leaves_nothing_that_can_be_committed() {
     for victim in ["drive", "server"] {

@@ -11,14 +11,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::capability::{Capability, Group, Receipt, Refusal, Secret, StoreNumber};
-use afs_datapath::session::{Client as Session, Error, Failure, Handle, Patience, Receipts, Security};
+use afs_datapath::capability::{Capability, Refusal, Secret};
+use afs_datapath::session::{Client as Session, Error, Failure, Handle, Patience, Security};
 use afs_drive::{ChunkId, ChunkRef, DriveId};
 use afs_remote::STAGED_LIFE;
 use afs_rpc::{CallError, Class, Level};
 use afs_volume::{DataRoute, DriveCount, Placement, SLOT_LEN};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, CommitDrive, CommitPlace, CommitRoom, GetRoomReply, LayoutDrive, SetStatus};
+use afs_wire::fs::{self, CommitPlace, GetRoomReply, LayoutDrive, SetStatus};
 use afs_wire::ids::{DataVersion, Fid, PartitionId};
 use afs_wire::rpc::Request;
 use afs_wire::xdr::{Decode, Encode, Fixed};
@@ -46,12 +46,11 @@ struct Scene {
     dir: Fid,
 }
 
-/// What a client has staged, and the drive's receipts.
+/// What a client has staged.
 #[derive(Clone)]
 struct Staged {
     room: GetRoomReply,
     chunks: Vec<ChunkRef>,
-    receipts: Receipts,
 }
 
 /// A commit of chunks at one drive.
@@ -64,7 +63,6 @@ struct Commit {
     grown_to: u64,
     drive: Fixed<16>,
     room: Fixed<16>,
-    run: u64,
     parts: u32,
 }
 
@@ -73,19 +71,18 @@ struct Commit {
 struct Part {
     position: u64,
     chunk: Fixed<24>,
-    receipt: Fixed<16>,
 }
 
 impl Commit {
     /// The call, with its tables.
-    fn request(self, parts: &[Part]) -> (CommitRoom, Vec<u8>) {
-        let Self { fid, status, expected, file_length, grown_to, drive, room, run, parts: places } = self;
-        let call = CommitRoom { fid, status, expected, file_length, grown_to, room, drives: 1, places };
-        let place = |Part { position, chunk, receipt }: &Part| {
-            let (position, chunk, receipt) = (*position, *chunk, *receipt);
-            CommitPlace { position, drive: 0, chunk, receipt }.to_bytes()
+    fn request(self, parts: &[Part]) -> (fs::Commit, Vec<u8>) {
+        let Self { fid, status, expected, file_length, grown_to, drive, room, parts: places } = self;
+        let call =
+            fs::Commit { fid, status, expected, file_length, grown_to, staged: room, drives: 1, places };
+        let place = |Part { position, chunk }: &Part| {
+            CommitPlace { position: *position, drive: 0, chunk: *chunk }.to_bytes()
         };
-        let tables = [CommitDrive { drive, run }.to_bytes(), parts.iter().flat_map(place).collect()];
+        let tables = [drive.0.to_vec(), parts.iter().flat_map(place).collect()];
         (call, tables.concat())
     }
 }
@@ -93,13 +90,12 @@ impl Commit {
 impl Staged {
     /// The chunks, one after the other from a position on.
     fn parts(&self, mut position: u64) -> Vec<Part> {
-        let chunks = self.chunks.iter().zip(&self.receipts.receipts);
-        let part = |(chunk, receipt): (&ChunkRef, &Receipt)| {
-            let part = Part { position, chunk: Fixed(chunk.to_bytes()), receipt: Fixed(receipt.0) };
+        let part = |chunk: &ChunkRef| {
+            let part = Part { position, chunk: Fixed(chunk.to_bytes()) };
             position += u64::from(chunk.len);
             part
         };
-        chunks.map(part).collect()
+        self.chunks.iter().map(part).collect()
     }
 }
 
@@ -168,21 +164,16 @@ impl Scene {
     /// Stages pieces in a room.
     fn stage(&self, room: GetRoomReply, pieces: Vec<Vec<u8>>) -> Result<Staged, Error> {
         let staged = self.stage_at(&room.drives[0], pieces);
-        staged.map(|(chunks, receipts)| Staged { room, chunks, receipts })
+        staged.map(|chunks| Staged { room, chunks })
     }
 
-    fn stage_at(
-        &self,
-        drive: &LayoutDrive,
-        pieces: Vec<Vec<u8>>,
-    ) -> Result<(Vec<ChunkRef>, Receipts), Error> {
+    fn stage_at(&self, drive: &LayoutDrive, pieces: Vec<Vec<u8>>) -> Result<Vec<ChunkRef>, Error> {
         self.at_drive(drive, |session, handle| async move {
             let mut chunks = Vec::new();
             for piece in pieces {
                 chunks.push(session.stage(&handle, Bytes::from(piece)).await?);
             }
-            let receipts = session.receipts(&handle, &chunks).await?;
-            Ok((chunks, receipts))
+            Ok(chunks)
         })
     }
 
@@ -208,7 +199,6 @@ impl Scene {
             grown_to: 0,
             drive: staged.room.drives[0].drive,
             room: staged.room.room,
-            run: staged.receipts.run,
             parts: parts.len() as u32,
         };
         (call, parts)
@@ -348,18 +338,10 @@ fn no_room_is_given_or_committed_where_data_go_to_other_drives_too() {
 #[test]
 fn no_lie_about_chunks_is_committed() {
     type Lie = fn(&Scene, Fid, &Staged, &mut Commit, &mut Vec<Part>);
-    let lies: [(&str, Lie); 13] = [
-        ("a forged receipt", |_, _, _, _, parts| parts[1].receipt.0[3] ^= 1),
-        ("no receipt", |_, _, _, _, parts| parts[0].receipt = Fixed([0; 16])),
-        ("receipts of each other", |_, _, _, _, parts| {
-            let receipt = parts[0].receipt;
-            parts[0].receipt = parts[1].receipt;
-            parts[1].receipt = receipt;
-        }),
+    let lies: [(&str, Lie); 8] = [
         ("another checksum", |_, _, _, _, parts| parts[1].chunk.0[23] ^= 1),
         ("another length", |_, _, _, _, parts| parts[1].chunk.0[19] ^= 1),
         ("another chunk", |_, _, _, _, parts| parts[1].chunk.0[14] ^= 0x80),
-        ("another run", |_, _, _, call, _| call.run += 1),
         ("another drive", |_, _, _, call, _| call.drive.0[15] ^= 1),
         ("a room that is none", |_, _, _, call, _| call.room = Fixed([1; 16])),
         ("another room for the file", |s, fid, _, call, _| {
@@ -367,19 +349,18 @@ fn no_lie_about_chunks_is_committed() {
         }),
         ("a chunk of another room", |s, fid, _, _, parts| {
             let other = s.staged(fid).parts(0);
-            (parts[0].chunk, parts[0].receipt) = (other[0].chunk, other[0].receipt);
+            parts[0].chunk = other[0].chunk;
         }),
         ("a chunk of the file itself", |s, fid, _, _, parts| {
             let version = s.cell.version(fid);
-            let layout = s.carol.ask(fs::GetLayout { fid, version, start: 0, end: 1 }).unwrap();
-            parts[0].chunk = layout.parts[0].copies[0].chunk;
-        }),
-        ("another store", |_, _, staged, call, parts| {
-            let key = far::key();
-            let Group::Staged(store, tag) = granted(&staged.room).group else { panic!("a room") };
-            for (part, chunk) in parts.iter_mut().zip(&staged.chunks) {
-                part.receipt.0 = key.receipt(StoreNumber(store.0 + 1), tag, call.run, *chunk).0;
-            }
+            let wanted = fs::LayoutRequest { fid, version, start: 0, end: 1 };
+            let wanted = fs::LayoutRequests::first_of([wanted]);
+            let outcome = s.carol.ask(fs::GetLayout { wanted }).unwrap().outcomes.into_vec().remove(0);
+            let layout = outcome.into_layout().unwrap();
+            let part = &layout.parts.parts()[0];
+            let id = ChunkId::from_bytes(part.copies[0].id.to_be_bytes());
+            let chunk = ChunkRef { id, len: part.chunk.length, crc: part.chunk.crc };
+            parts[0].chunk = Fixed(chunk.to_bytes());
         }),
     ];
     let scene = Scene::new(3);
@@ -400,24 +381,20 @@ fn no_lie_about_chunks_is_committed() {
     assert_eq!(scene.owner.read(fid), committed());
 }
 
-/// Who has the drive's key could make receipts; nobody else has, and what the drive does not have it does not give.
+/// A chunk is durable when its commit is acknowledged, and what the drive does not have it does not give.
 #[test]
-fn a_receipt_that_the_drive_never_gave_is_refused_by_the_drive() {
-    let scene = Scene::new(4);
+fn a_chunk_that_was_never_staged_is_refused_by_the_drive_and_one_that_was_is_durable_with_its_commit() {
+    let mut scene = Scene::new(4);
     let fid = scene.file("f");
-    let room = scene.room(fid, SLOT_LEN, SLOT_LEN).unwrap();
-    let loose = scene.at_drive(&room.drives[0], |session, handle| async move {
-        session.stage(&handle, Bytes::from(vec![1; 99])).await
-    });
-    let Group::Staged(store, tag) = granted(&room).group else { panic!("a room") };
-    let loose = loose.unwrap();
-    let chunk = ChunkRef { id: ChunkId::from_parts(loose.id.parts().0, 1 << 20), ..loose };
-    for chunk in [chunk, loose] {
-        let receipts = Receipts { run: 1, receipts: vec![far::key().receipt(store, tag, 1, chunk)] };
-        let staged = Staged { room: room.clone(), chunks: vec![chunk], receipts };
-        refused(scene.commit(fid, &staged), Errno::ESTALE.to_uae());
-    }
+    let room = scene.room(fid, SLOT_LEN, 2 * SLOT_LEN).unwrap();
+    let staged = scene.stage(room, vec![content(7, 99)]).unwrap();
+    let [chunk] = staged.chunks[..] else { panic!("one chunk") };
+    let never = ChunkRef { id: ChunkId::from_parts(chunk.id.parts().0, 1 << 20), ..chunk };
+    refused(scene.commit(fid, &Staged { chunks: vec![never], ..staged.clone() }), Errno::ESTALE.to_uae());
     assert_eq!(scene.owner.read(fid), content(0, 2 * SLOT));
+    scene.commit(fid, &staged).unwrap();
+    scene.restart_drive(2);
+    assert_eq!(scene.owner.read(fid)[..99], content(7, 99));
 }
 
 fn granted(room: &GetRoomReply) -> Capability {

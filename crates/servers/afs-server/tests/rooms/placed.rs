@@ -1,5 +1,5 @@
 //! Rooms at two drives: what was acknowledged is on both, or on the one that is left while the other is away; and lies about the second
-//! receipt.
+//! one.
 
 use afs_volume::{Rebuild, VolumeStore};
 
@@ -15,7 +15,7 @@ fn copies() -> Placement {
 #[derive(Clone)]
 struct AtBoth {
     room: GetRoomReply,
-    drives: Vec<CommitDrive>,
+    drives: Vec<Fixed<16>>,
     places: Vec<CommitPlace>,
 }
 
@@ -44,29 +44,28 @@ impl Scene {
         let (mut drives, mut staged) = (Vec::new(), Vec::new());
         for (at, drive) in (0..).zip(room.drives.iter()) {
             let of_drive = (0..2).filter(|slot| round(*slot).contains(&at)).map(|slot| pieces[slot].clone());
-            let (chunks, receipts) = self.stage_at(drive, of_drive.collect()).unwrap();
-            drives.push(CommitDrive { drive: drive.drive, run: receipts.run });
-            staged.push(chunks.into_iter().zip(receipts.receipts));
+            let chunks = self.stage_at(drive, of_drive.collect()).unwrap();
+            drives.push(drive.drive);
+            staged.push(chunks.into_iter());
         }
         let mut places = Vec::new();
         for slot in 0..2 {
             for drive in round(slot).iter().copied() {
-                let (chunk, receipt) = staged[drive as usize].next().unwrap();
-                let (chunk, receipt) = (Fixed(chunk.to_bytes()), Fixed(receipt.0));
-                places.push(CommitPlace { position: slot as u64 * SLOT_LEN, drive, chunk, receipt });
+                let chunk = Fixed(staged[drive as usize].next().unwrap().to_bytes());
+                places.push(CommitPlace { position: slot as u64 * SLOT_LEN, drive, chunk });
             }
         }
         AtBoth { room, drives, places }
     }
 
-    fn placed_call(&self, fid: Fid, staged: &AtBoth) -> (CommitRoom, Vec<u8>) {
-        let call = CommitRoom {
+    fn placed_call(&self, fid: Fid, staged: &AtBoth) -> (fs::Commit, Vec<u8>) {
+        let call = fs::Commit {
             fid,
             status: SetStatus::default(),
             expected: self.cell.version(fid),
             file_length: u64::MAX >> 1,
             grown_to: 0,
-            room: staged.room.room,
+            staged: staged.room.room,
             drives: staged.drives.len() as u32,
             places: staged.places.len() as u32,
         };
@@ -147,44 +146,33 @@ fn a_store_at_two_drives_is_on_both_when_it_is_acknowledged() {
 fn no_lie_about_the_second_of_two_drives_is_committed() {
     type Lie = fn(&Scene, Fid, &mut AtBoth);
     let (stale, invalid) = (Errno::ESTALE.to_uae(), Errno::EINVAL.to_uae());
-    let lies: [(&str, AbortCode, Lie); 15] = [
-        ("a forged receipt", stale, |_, _, staged| staged.places[1].receipt.0[3] ^= 1),
-        ("no receipt", stale, |_, _, staged| staged.places[3].receipt = Fixed([0; 16])),
-        ("the receipt of the first", stale, |_, _, staged| {
-            staged.places[1].receipt = staged.places[0].receipt;
-        }),
-        ("the chunk of the first, and its receipt", stale, |_, _, staged| {
-            (staged.places[1].chunk, staged.places[1].receipt) =
-                (staged.places[0].chunk, staged.places[0].receipt);
-        }),
-        ("another run", stale, |_, _, staged| staged.drives[1].run += 1),
-        ("another drive", stale, |_, _, staged| staged.drives[1].drive.0[15] ^= 8),
+    let lies: [(&str, AbortCode, Lie); 11] = [
+        ("the chunk of the first", stale, |_, _, staged| staged.places[1].chunk = staged.places[0].chunk),
+        ("another drive", stale, |_, _, staged| staged.drives[1].0[15] ^= 8),
         ("the drives in each other's place", stale, |_, _, staged| staged.drives.swap(0, 1)),
         ("a chunk of another room", stale, |scene, fid, staged| {
             let other = scene.staged_at_both(fid);
             staged.places[1] = other.places[1].clone();
         }),
         ("another room", stale, |scene, fid, staged| staged.room = scene.placed_room(fid).unwrap()),
-        ("the same drive twice", invalid, |_, _, staged| staged.drives[1] = staged.drives[0].clone()),
+        ("the same drive twice", invalid, |_, _, staged| staged.drives[1] = staged.drives[0]),
         ("another checksum", invalid, |_, _, staged| staged.places[1].chunk.0[23] ^= 1),
         ("another length", invalid, |_, _, staged| staged.places[1].chunk.0[19] ^= 1),
         ("no such drive", invalid, |_, _, staged| staged.places[1].drive = 2),
         ("a drive for itself", invalid, |_, _, staged| staged.places[1].drive = 0),
         ("four drives", invalid, |_, _, staged| {
-            let drives = [0, 1, 2, 3].map(|n| CommitDrive { drive: Fixed([n; 16]), run: 1 });
-            staged.drives = drives.to_vec();
+            staged.drives = [0, 1, 2, 3].map(|n| Fixed([n; 16])).to_vec();
         }),
     ];
     let (scene, fid) = Scene::pair(2, copies());
-    let honest = scene.staged_at_both(fid);
     for (what, code, lie) in lies {
-        let mut staged = honest.clone();
+        let mut staged = scene.staged_at_both(fid);
         lie(&scene, fid, &mut staged);
         let told = scene.commit_placed(fid, &staged);
         assert!(matches!(told, Err(CallError::Abort(told)) if told == code), "{what}: {told:?}");
         assert!(scene.owner.read(fid) == content(0, 2 * SLOT), "{what}");
     }
-    scene.commit_placed(fid, &honest).unwrap();
+    scene.commit_placed(fid, &scene.staged_at_both(fid)).unwrap();
     assert!(scene.owner.read(fid) == committed());
 }
 
@@ -246,7 +234,7 @@ fn no_room_is_given_while_a_drive_does_not_answer_for_the_first_time() {
     scene.placed_room(fid).unwrap();
 }
 
-/// A power failure of either drive or of the file server between the receipts and the commit, or at any moment of it.
+/// A power failure of either drive or of the file server between the chunks and the commit, or at any moment of it.
 #[test]
 fn a_crash_during_a_commit_at_two_drives_makes_all_of_it_or_nothing() {
     let mut outcomes = [0; 2];

@@ -248,45 +248,37 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
     ("DataPath", EVERYBODY, |s, who| ok(s.caller(who).ask(fs::DataPath {}))),
     ("GetCapability", "aco", |s, who| {
         let (fid, _) = s.file();
-        ok(s.caller(who).ask(fs::GetCapability { fid, access: fs::CapabilityAccess::READ }))
+        ok(s.caller(who).capability(fid, fs::CapabilityAccess::READ))
     }),
     ("GetCapability", "aco", |s, who| {
         let (fid, _) = s.file();
-        ok(s.caller(who).ask(fs::GetCapability { fid, access: fs::CapabilityAccess::WRITE }))
+        ok(s.caller(who).capability(fid, fs::CapabilityAccess::WRITE))
     }),
-    // Who may read learns that the volume does not permit it; a volume that does: `layouts.rs`.
+    // Who may read learns that the volume does not permit it; a volume that does: `layouts.rs`. Each file is refused by itself.
     ("GetLayout", "aco", |s, who| {
-        let ((fid, _), version) = (s.file(), DataVersion(0));
-        let call = fs::GetLayout { fid, version, start: 0, end: 1 };
-        may_ask(s.caller(who).ask(call))
-    }),
-    ("GetLayoutList", "aco", |s, who| {
-        let ((fid, _), version) = (s.file(), DataVersion(0));
-        may_ask(s.caller(who).ask(fs::GetLayoutList { fid, version, start: 0, end: 1 }))
-    }),
-    // Each file is refused by itself: `layouts.rs`.
-    ("GetLayouts", "aco", |s, who| {
-        let request = fs::LayoutRequest { fid: s.file().0, version: DataVersion(0) };
+        let request = fs::LayoutRequest { fid: s.file().0, version: DataVersion(0), start: 0, end: 1 };
         let wanted = fs::LayoutRequests::first_of([request]);
-        let reply = s.caller(who).ask(fs::GetLayouts { wanted }).unwrap();
-        may_ask(reply.outcomes[0].clone().into_reply().map_err(CallError::Abort))
+        let reply = s.caller(who).ask(fs::GetLayout { wanted }).unwrap();
+        may_ask(reply.outcomes[0].clone().into_layout().map_err(CallError::Abort))
     }),
-    // Each renewal is refused by itself: `layouts.rs`.
-    ("RenewLayouts", "aco", |s, who| {
-        let renewal = fs::LayoutRenewal { fid: s.file().0, drive: Fixed([0; 16]) };
-        let wanted = fs::LayoutRenewals::first_of([renewal]);
-        let reply = s.caller(who).ask(fs::RenewLayouts { wanted }).unwrap();
-        may_ask(reply.outcomes[0].outcome.clone().into_reply().map_err(CallError::Abort))
+    // Again, of a drive that layouts name.
+    ("GetCapability", "aco", |s, who| {
+        let wanted = fs::CapabilityRequest { drive: Fixed([1; 16]), ..may_read(s.file().0) };
+        let wanted = fs::CapabilityRequests::first_of([wanted]);
+        let reply = s.caller(who).ask(fs::GetCapability { wanted }).unwrap();
+        may_ask(reply.outcomes[0].clone().into_capability().map_err(CallError::Abort))
     }),
     // The same.
-    ("Deliver", "aco", |s, who| {
-        let ((fid, _), version, id) = (s.file(), DataVersion(0), Fixed([0; 16]));
-        may_ask(s.caller(who).ask(fs::Deliver { fid, version, position: 0, drive: id, transfer: id }))
+    ("Command", "aco", |s, who| {
+        let ((fid, _), version, drive) = (s.file(), DataVersion(0), Fixed([0; 16]));
+        let order = fs::Order::Send(fs::PartToSend { version, position: 0, transfer: drive });
+        may_ask(s.caller(who).ask(fs::Command { fid, drive, order }))
     }),
-    ("GetAddress", "aco", |s, who| {
+    ("Command", "aco", |s, who| {
         let ((fid, _), version) = (s.file(), DataVersion(0));
         let (drive, chunk) = (Fixed([0; 16]), Fixed([0; 24]));
-        may_ask(s.caller(who).ask(fs::GetAddress { fid, version, position: 0, drive, chunk }))
+        let order = fs::Order::Address(fs::ChunkToFetch { version, position: 0, chunk });
+        may_ask(s.caller(who).ask(fs::Command { fid, drive, order }))
     }),
     ("GetGrowth", "aco", |s, who| {
         let fid = s.file().0;
@@ -297,22 +289,21 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         let call = fs::GetRoom { fid: s.file().0, bytes: 1, length: 1 };
         may_ask(s.caller(who).ask(call))
     }),
-    ("Collect", "aco", |s, who| {
+    ("Command", "aco", |s, who| {
         let (fid, id) = (s.file().0, Fixed([7; 16]));
-        let call = fs::Collect { fid, room: id, drive: id, transfer: id, length: 1, checksum: 0 };
-        may_ask(s.caller(who).ask(call))
+        let order = fs::Order::Take(fs::ChunkToTake { room: id, transfer: id, length: 1, checksum: 0 });
+        may_ask(s.caller(who).ask(fs::Command { fid, drive: id, order }))
     }),
     // A caller that may store learns that there is no such room.
-    ("CommitRoom", "aco", |s, who| {
-        let (fid, status, none) = (s.file().0, SetStatus::default(), Fixed([7; 16]));
+    ("Commit", "aco", |s, who| {
+        let (fid, status, staged) = (s.file().0, SetStatus::default(), Fixed([7; 16]));
         // One byte.
         let (expected, mut chunk) = (fs::ANY_VERSION, Fixed([0; 24]));
         chunk.0[19] = 1;
-        let drive = fs::CommitDrive { drive: none, run: 1 };
-        let place = fs::CommitPlace { position: 0, drive: 0, chunk, receipt: none };
-        let (file_length, grown_to, room, drives, places) = (0, 0, none, 1, 1);
-        let call = fs::CommitRoom { fid, status, expected, file_length, grown_to, room, drives, places };
-        match s.caller(who).store_as(call, &[drive.to_bytes(), place.to_bytes()].concat()) {
+        let place = fs::CommitPlace { position: 0, drive: 0, chunk };
+        let (file_length, grown_to, drives, places) = (0, 0, 1, 1);
+        let call = fs::Commit { fid, status, expected, file_length, grown_to, staged, drives, places };
+        match s.caller(who).store_as(call, &[staged.0.to_vec(), place.to_bytes()].concat()) {
             Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => true,
             other => ok(other),
         }
@@ -322,21 +313,16 @@ pub const FILE_CALLS: &[(&str, &str, Attempt)] = &[
         Err(CallError::Abort(code)) if code == Errno::ESTALE.to_uae() => false,
         other => ok(other),
     }),
-    ("BulkCapability", "aco", |s, who| {
-        let wanted = fs::CapabilityRequests::first_of([may_read(s.file().0)]);
-        let reply = s.caller(who).ask(fs::BulkCapability { wanted }).unwrap();
-        ok(reply.outcomes[0].clone().into_reply().map_err(CallError::Abort))
-    }),
     ("StatusAndCapability", "aco", |s, who| {
         let (fids, wanted) = (Fids::first_of([s.dir]), may_read(s.file().0));
         let reply = s.caller(who).ask(fs::StatusAndCapability { fids, wanted }).unwrap();
-        ok(reply.outcome.into_reply().map_err(CallError::Abort))
+        ok(reply.outcome.into_capability().map_err(CallError::Abort))
     }),
     // Without a ticket of one's own; with one: `data_path.rs`.
-    ("CommitStore", "", |s, who| {
-        let ((fid, _), ticket, status) = (s.file(), Fixed([7; 16]), SetStatus::default());
-        let (expected, file_length) = (fs::ANY_VERSION, 0);
-        let call = fs::CommitStore { ticket, fid, status, expected, file_length, grown_to: 0 };
+    ("Commit", "", |s, who| {
+        let ((fid, _), staged, status) = (s.file(), Fixed([7; 16]), SetStatus::default());
+        let (expected, file_length, grown_to, drives, places) = (fs::ANY_VERSION, 0, 0, 0, 0);
+        let call = fs::Commit { staged, fid, status, expected, file_length, grown_to, drives, places };
         passed(s.caller(who).ask(call), &[Errno::ESTALE.to_uae()])
     }),
     ("GiveUpCallBacks", EVERYBODY, |s, who| {
@@ -382,7 +368,7 @@ pub const REFUSED_FILE_CALLS: &[&str] = &[
 ];
 
 pub fn may_read(fid: Fid) -> fs::CapabilityRequest {
-    fs::CapabilityRequest { fid, access: fs::CapabilityAccess::READ }
+    fs::CapabilityRequest { fid, access: fs::CapabilityAccess::READ, drive: fs::OWN_DRIVE }
 }
 
 /// A list of one change.

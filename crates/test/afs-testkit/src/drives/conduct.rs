@@ -50,12 +50,10 @@ pub enum Staging {
     Full,
     /// Replies nothing.
     Silent,
-    /// Stages, and then fails.
-    NoReceipts,
-    /// One byte of a receipt is another one.
-    FalseReceipts,
-    /// Tells another run than the one of its chunks.
-    OtherRun,
+    /// Stages, and fails when the file server claims.
+    Keeps,
+    /// Stages, and says then that it has nothing of it.
+    Forgets,
 }
 
 /// What a test has the drive do, and what the drive has done.
@@ -98,8 +96,8 @@ impl Objects for False {
 impl Chunks for False {
     fn perform(&self, call: ChunkCall, bytes: Taken) -> BoxFuture<'static, Result<ChunkReply, Failure>> {
         let is_stage = matches!(call.what, ChunkRequest::Stage { .. } | ChunkRequest::Send { .. });
-        let is_clients = is_stage || matches!(call.what, ChunkRequest::Receipts { .. });
-        let staging = if is_clients { *self.conduct.staging.lock() } else { Staging::Honest };
+        let is_claim = matches!(call.what, ChunkRequest::Claim { .. });
+        let staging = if is_stage || is_claim { *self.conduct.staging.lock() } else { Staging::Honest };
         if is_stage {
             self.conduct.staged.fetch_add(1, Ordering::Relaxed);
         }
@@ -107,23 +105,19 @@ impl Chunks for False {
         let done = self.stores.chunks().unwrap().perform(call, bytes);
         Box::pin(async move {
             match staging {
-                Staging::Refuses => return Err(Failure::Refused(Refusal::Revoked)),
-                Staging::Full => return Err(Failure::NoSpace),
-                Staging::Silent => std::future::pending().await,
-                Staging::NoReceipts if !is_stage => return Err(Failure::Io),
+                Staging::Keeps if is_claim => return Err(Failure::Io),
+                Staging::Forgets if is_claim => return Err(Failure::NotStaged),
+                Staging::Refuses if is_stage => return Err(Failure::Refused(Refusal::Revoked)),
+                Staging::Full if is_stage => return Err(Failure::NoSpace),
+                Staging::Silent if is_stage => std::future::pending().await,
                 _ => {}
             }
-            match done.await? {
-                ChunkReply::Receipts { run, mut receipts } => {
-                    let then = conduct.when_given.lock().take();
-                    then.into_iter().for_each(|then| then());
-                    if staging == Staging::FalseReceipts {
-                        receipts[0].0[3] ^= 1;
-                    }
-                    Ok(ChunkReply::Receipts { run: run + u64::from(staging == Staging::OtherRun), receipts })
-                }
-                other => Ok(other),
+            let reply = done.await?;
+            if is_claim {
+                let then = conduct.when_given.lock().take();
+                then.into_iter().for_each(|then| then());
             }
+            Ok(reply)
         })
     }
 

@@ -91,8 +91,8 @@ impl DriveHost {
         self.conduct.is_to_all.store(is_to_all, Ordering::Relaxed);
     }
 
-    /// Does something when receipts are given to a client next.
-    pub fn when_receipts_are_given(&self, then: impl FnOnce() + Send + 'static) {
+    /// Does something when chunks are given to the file server next.
+    pub fn when_chunks_are_given(&self, then: impl FnOnce() + Send + 'static) {
         *self.conduct.when_given.lock() = Some(Box::new(then));
     }
 

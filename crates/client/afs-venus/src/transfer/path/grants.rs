@@ -6,14 +6,16 @@ use std::time::Duration;
 use afs_datapath::capability::{ByteRange, Capability, Refusal, Secret};
 use afs_rpc::{CallError, EnvExt, Instant};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, GetCapabilityReply};
+use afs_wire::fs::{
+    self, CapabilityOutcome, CapabilityRequest, CapabilityRequests, DriveCapability, OWN_DRIVE,
+};
 use afs_wire::rpc::Request;
 use afs_wire::xdr::Decode;
 
 use super::capabilities::{Given, Lookup, Need, Use};
 use super::link::Link;
 use super::opening::CALL_MAX;
-use super::server::ServerPath;
+use super::server::{Common, ServerPath};
 use crate::calls::Target;
 
 /// How long a fetch or store waits for a capability. The call for it continues, so that a later one finds it.
@@ -70,25 +72,48 @@ impl ServerPath {
     }
 
     async fn get_capability(&self, target: &Target, need: &Need) -> Option<Given> {
-        self.common.counters.call(fs::GetCapability::NAME);
-        let (asked, reset) = (self.now(), self.server.reset.get());
-        let request = fs::GetCapability { fid: need.fid, access: need.used.wanted() };
-        match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
-            Ok(Ok(reply)) => {
-                let given = given(&reply, need.used, asked);
-                given.filter(|given| given.capability.group.may_cover(need.fid))
-            }
-            Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
-                self.server.no_data_path.note(self.now(), reset);
-                None
-            }
-            _ => None,
+        let asked = self.now();
+        let wanted = CapabilityRequest { fid: need.fid, access: need.used.wanted(), drive: OWN_DRIVE };
+        let capability = self.outcomes(target, [wanted]).await?.pop()?.into_capability().ok()?;
+        given(&capability, need.used, asked).filter(|given| given.capability.group.may_cover(need.fid))
+    }
+
+    /// What the file server replies to requests for capabilities of its own drive; `None` if it does not.
+    pub(super) async fn outcomes(
+        &self,
+        target: &Target,
+        wanted: impl IntoIterator<Item = CapabilityRequest>,
+    ) -> Option<Vec<CapabilityOutcome>> {
+        let reset = self.server.reset.get();
+        let outcomes = self.common.get_capabilities(target, wanted).await;
+        let is_none = |outcome: &CapabilityOutcome| outcome.error == AbortCode::RXGEN_OPCODE;
+        let has_none = match &outcomes {
+            Ok(outcomes) => outcomes.iter().any(is_none),
+            Err(error) => matches!(error, CallError::Abort(AbortCode::RXGEN_OPCODE)),
+        };
+        if has_none {
+            self.server.no_data_path.note(self.now(), reset);
         }
+        outcomes.ok()
+    }
+}
+
+impl Common {
+    /// Asks for capabilities: the outcomes, in the order of the requests.
+    pub(super) async fn get_capabilities(
+        &self,
+        target: &Target,
+        wanted: impl IntoIterator<Item = CapabilityRequest>,
+    ) -> Result<Vec<CapabilityOutcome>, CallError> {
+        self.counters.call(fs::GetCapability::NAME);
+        let request = fs::GetCapability { wanted: CapabilityRequests::first_of(wanted) };
+        let reply = self.env.timeout(CALL_MAX, target.connection.call(&request)).await;
+        Ok(reply.unwrap_or(Err(CallError::Misuse))?.outcomes.into_vec())
     }
 }
 
 /// The capability of a reply, if it permits such a use from a file's first byte on. Its group is to be looked at by the caller.
-pub(super) fn given(reply: &GetCapabilityReply, used: Use, asked: Instant) -> Option<Given> {
+pub(super) fn given(reply: &DriveCapability, used: Use, asked: Instant) -> Option<Given> {
     let capability = Capability::from_bytes(reply.arguments.as_bytes()).ok()?;
     let permits = capability.access.permits(used.access()) && capability.range.contains(ByteRange::at(0, 0)?);
     let life = Duration::from_secs(reply.seconds.into()).min(LIFE_MAX);

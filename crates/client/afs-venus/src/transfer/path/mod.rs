@@ -2,7 +2,7 @@
 //!
 //! A fetch of a version that is held, and a store, go to the server's drive if they are large enough, a connection to it is open and
 //! the file server gives a capability. Nothing is believed before it is proved: the drive by its key, which the file server told the
-//! same user; the version and number of bytes by the drive; a store by CommitStore. Whatever goes wrong before a store is committed, the
+//! same user; the version and number of bytes by the drive; a store by Commit. Whatever goes wrong before a store is committed, the
 //! other transfer begins anew, and the program that reads or closes does not notice.
 //!
 //! Before that, a fetch goes to the drives that a layout of the file names, and a store to the one for new data ([`drives`]).

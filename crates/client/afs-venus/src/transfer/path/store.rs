@@ -1,4 +1,4 @@
-//! Store over a connection: all pieces to a ticket, then CommitStore, which makes one version of them.
+//! Store over a connection: all pieces to a ticket, then Commit, which makes one version of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::transfer::{Source, StoreRequest};
 const LINK_WAIT: Duration = Duration::from_millis(500);
 
 impl ServerPath {
-    /// Changes a file by the bytes of a source. An error of CommitStore is that of the store, unless it is for the ticket's sake.
+    /// Changes a file by the bytes of a source. An error of Commit is that of the store, unless it is for the ticket's sake.
     pub(super) async fn store(
         self: &Arc<Self>,
         target: &Target,
@@ -51,17 +51,26 @@ impl ServerPath {
         change: &StoreRequest<'_>,
         ticket: TicketId,
     ) -> Result<StatusReply, CallError> {
-        self.common.counters.call(fs::CommitStore::NAME);
-        let StoreRequest { fid, status, pieces, .. } = *change;
-        let request = fs::CommitStore {
-            ticket: Fixed(ticket.0.to_be_bytes()),
-            fid,
-            status,
-            expected: change.expected.unwrap_or(fs::ANY_VERSION),
-            file_length: file_length(change),
-            grown_to: pieces.last().map_or(0, |piece| piece.range.end),
-        };
-        target.connection.call(&request).await
+        self.common.counters.call(fs::Commit::NAME);
+        target.connection.call(&request(change, Fixed(ticket.0.to_be_bytes()), [0, 0])).await
+    }
+}
+
+/// The call that makes a file's what was staged under a number, with tables of so many drives and places.
+pub(super) fn request(
+    change: &StoreRequest<'_>,
+    staged: Fixed<16>,
+    [drives, places]: [u32; 2],
+) -> fs::Commit {
+    fs::Commit {
+        fid: change.fid,
+        status: change.status,
+        expected: change.expected.unwrap_or(fs::ANY_VERSION),
+        file_length: file_length(change),
+        grown_to: change.pieces.last().map_or(0, |piece| piece.range.end),
+        staged,
+        drives,
+        places,
     }
 }
 
@@ -72,7 +81,7 @@ fn is_of_ticket(code: AbortCode) -> bool {
 }
 
 /// Length to which a longer file is truncated first.
-pub(super) fn file_length(change: &StoreRequest<'_>) -> u64 {
+fn file_length(change: &StoreRequest<'_>) -> u64 {
     change.pieces.first().map_or(0, |piece| piece.file_length)
 }
 

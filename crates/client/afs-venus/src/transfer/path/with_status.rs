@@ -27,8 +27,8 @@ impl ServerPath {
         outcome: CapabilityOutcome,
         asked: Instant,
     ) {
-        let reply = outcome.into_reply().ok();
-        if let Some(given) = reply.and_then(|reply| given(&reply, Use::Read, asked)) {
+        let capability = outcome.into_capability().ok();
+        if let Some(given) = capability.and_then(|capability| given(&capability, Use::Read, asked)) {
             self.capabilities.lock().came(token, directory, given, self.now());
             self.changed.notify_waiters();
         }

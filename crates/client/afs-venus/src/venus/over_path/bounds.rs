@@ -140,9 +140,9 @@ fn bytes_for_which_the_file_server_has_no_ticket_are_stored_by_calls() {
         let over = opened(conduct);
         *over.drive.calls.lock() = calls;
         over.store_all(2, "by calls");
-        assert_eq!((over.call("CommitStore"), over.reasons()), (1, vec!["ticket"]), "{conduct:?}");
+        assert_eq!((over.call("Commit"), over.reasons()), (1, vec!["ticket"]), "{conduct:?}");
         over.store_all(3, "left alone");
-        assert_eq!((over.call("CommitStore"), over.reasons()), (1, vec!["paused", "ticket"]), "{conduct:?}");
+        assert_eq!((over.call("Commit"), over.reasons()), (1, vec!["paused", "ticket"]), "{conduct:?}");
         assert_eq!(over.counters().path_bytes_stored, 0, "{conduct:?}");
     }
 }

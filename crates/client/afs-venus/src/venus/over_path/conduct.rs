@@ -49,7 +49,7 @@ pub enum Calls {
     OtherFile,
     /// It gives capabilities to write for those to read, and the other way round.
     OtherUse,
-    /// It does not know CommitStore.
+    /// It does not know Commit.
     NoCommit,
 }
 

@@ -139,7 +139,7 @@ fn reads_and_stores_go_by_the_path_and_one_capability_for_each_use_is_asked_for(
     let counters = over.counters();
     assert_eq!(counters.path_fallbacks.keys().collect::<Vec<_>>(), [&"connecting"]);
     assert_eq!((over.call("FetchData64"), over.call("StoreData64"), over.call("StoreRanges")), (1, 0, 0));
-    assert_eq!((over.call("CommitStore"), over.call("GetCapability"), over.call("DataPath")), (36, 2, 1));
+    assert_eq!((over.call("Commit"), over.call("GetCapability"), over.call("DataPath")), (36, 2, 1));
     assert!(counters.path_bytes_fetched >= 18 * LENGTH);
     assert_eq!((counters.path_bytes_stored, counters.path_connections), (18 * (LENGTH + 140), 1));
 }

@@ -32,19 +32,26 @@ pub fn with_drive(file: &Shared, drive: &Arc<Drive>, env: EnvRef) -> Table<Mutex
                 if conduct == Calls::Delays {
                     env.sleep(Duration::from_secs(12)).await;
                 }
-                match conduct {
-                    Calls::Denies | Calls::Delays => Err(Errno::EACCES.to_uae()),
-                    _ => Ok(capability(&request, conduct)),
+                let outcome = |request: &fs::CapabilityRequest| match conduct {
+                    Calls::Denies | Calls::Delays => fs::CapabilityOutcome::refused(Errno::EACCES.to_uae()),
+                    _ => fs::CapabilityOutcome::given(capability(request, conduct)),
+                };
+                let outcomes = fs::CapabilityOutcomes::first_of(request.wanted.iter().map(outcome));
+                Ok::<_, AbortCode>(fs::GetCapabilityReply { outcomes })
+            }
+        })
+        .streamed(move |file: Shared, call: ServerCall, request: fs::Commit| {
+            let done = commit(&file, &committing, &request);
+            async move {
+                match done {
+                    Ok(reply) => drop(call.reply(&reply).await),
+                    Err(code) => call.abort(code),
                 }
             }
         })
-        .call(move |file: Shared, _, request: fs::CommitStore| {
-            let done = commit(&file, &committing, &request);
-            async move { done }
-        })
 }
 
-fn capability(request: &fs::GetCapability, conduct: Calls) -> fs::GetCapabilityReply {
+fn capability(request: &fs::CapabilityRequest, conduct: Calls) -> fs::DriveCapability {
     let of = |vnode| Fid::new(request.fid.volume, VnodeId(vnode), Uniquifier(1));
     let is_other_file = conduct == Calls::OtherFile;
     let is_read = (request.access == fs::CapabilityAccess::READ) != (conduct == Calls::OtherUse);
@@ -59,18 +66,18 @@ fn capability(request: &fs::GetCapability, conduct: Calls) -> fs::GetCapabilityR
         generation: Generation(0),
         holder: HolderId(1),
     };
-    fs::GetCapabilityReply {
+    fs::DriveCapability {
         arguments: fs::CapabilityArguments::truncated(&capability.to_bytes()),
         secret: fs::CapabilitySecret([3; 32]),
         seconds: 300,
     }
 }
 
-fn commit(file: &Shared, drive: &Drive, request: &fs::CommitStore) -> Result<StatusReply, AbortCode> {
+fn commit(file: &Shared, drive: &Drive, request: &fs::Commit) -> Result<StatusReply, AbortCode> {
     if *drive.calls.lock() == Calls::NoCommit {
         return Err(AbortCode::RXGEN_OPCODE);
     }
-    let ticket = u128::from_be_bytes(request.ticket.0);
+    let ticket = u128::from_be_bytes(request.staged.0);
     let pieces = drive.take(ticket).ok_or(Errno::ESTALE.to_uae())?;
     let mut file = file.lock();
     if !file.store(request.expected.0, request.file_length, &pieces) {

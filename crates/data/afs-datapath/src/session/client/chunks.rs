@@ -7,7 +7,7 @@ use afs_env::Instant;
 use bytes::{Bytes, BytesMut};
 
 use super::{Arriving, Client, Handle};
-use crate::capability::{Binding, Listed, TransferId};
+use crate::capability::{Listed, TransferId};
 use crate::frame::{ChunkReply, ChunkRequest, Failure, Message, SUM_LEN};
 use crate::session::receiving::Receiving;
 use crate::session::request::{Awaited, Reply, Request};
@@ -68,25 +68,10 @@ impl Client {
         }
     }
 
-    /// Reads a range of a chunk by a capability for the group to which it is bound. Every byte is verified against the reference.
+    /// Reads a range of a chunk by a capability for the group to which its list is bound. Every byte is verified against the reference.
     ///
     /// # Errors
     /// As [`Client::fetch`]; [`Failure::Damaged`] if other bytes came than those of the reference.
-    pub async fn read_bound(
-        &self,
-        handle: &Handle,
-        (chunk, binding): (ChunkRef, &Binding),
-        range: Range<u32>,
-    ) -> Result<Bytes, Error> {
-        let (start, end, credit) = (range.start, range.end, BOUND_CREDIT);
-        let what = ChunkRequest::ReadBound { chunk, start, end, credit, binding: *binding };
-        self.verified(handle, what, chunk, range).await
-    }
-
-    /// As [`Client::read_bound`], of a chunk of a list that is bound.
-    ///
-    /// # Errors
-    /// As [`Client::read_bound`].
     pub async fn read_listed(
         &self,
         handle: &Handle,
@@ -99,10 +84,10 @@ impl Client {
     }
 
     /// Receives a range of a chunk that the file server has commanded, or will command while this waits, for a transfer of this number
-    /// and the group of the capability. Verified as by [`Client::read_bound`].
+    /// and the group of the capability. Verified as by [`Client::read_listed`].
     ///
     /// # Errors
-    /// As [`Client::read_bound`]; [`Failure::Stalled`] if nothing is commanded in time.
+    /// As [`Client::read_listed`]; [`Failure::Stalled`] if nothing is commanded in time.
     pub async fn receive(
         &self,
         handle: &Handle,

@@ -1,25 +1,16 @@
-//! Stores of a client at a drive: chunks are staged in a room, made durable, and receipts given for them.
+//! Stores of a client at a drive: chunks are staged in a room, which the file server claims.
 
 use afs_drive::ChunkRef;
 use bytes::Bytes;
 
 use super::{Client, Handle};
-use crate::capability::{Receipt, TransferId};
+use crate::capability::TransferId;
 use crate::frame::{ChunkReply, ChunkRequest, Content};
 use crate::session::{Error, Lost};
 
-/// Receipts of a drive for staged chunks, which are durable.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Receipts {
-    /// The run of the drive, which the file server has to know.
-    pub run: u64,
-    /// One for each chunk, in their order.
-    pub receipts: Vec<Receipt>,
-}
-
 impl Client {
     /// Stages a chunk of 1 to [`STAGED_LEN_MAX`](crate::frame::STAGED_LEN_MAX) bytes by the capability of a room. The reference is
-    /// compared with the bytes: the drive has got what is here. It is not durable before there is a receipt.
+    /// compared with the bytes: the drive has got what is here. It is not durable before the file server has claimed it.
     ///
     /// # Errors
     /// As [`Client::perform`]; [`Failure::NoSpace`](crate::frame::Failure::NoSpace),
@@ -51,22 +42,6 @@ impl Client {
                 Ok(chunk)
             }
             _ => Err(Lost::Violation("another reply than a reference to what was staged").into()),
-        }
-    }
-
-    /// Has staged chunks made durable, and takes a receipt for each. At most [`CHUNKS_MAX`](crate::frame::CHUNKS_MAX) of them, at
-    /// least one.
-    ///
-    /// # Errors
-    /// As [`Client::perform`]; [`Failure::NotStaged`](crate::frame::Failure::NotStaged) for one that is not under the tag;
-    /// [`Failure::Forgotten`](crate::frame::Failure::Forgotten) for one of an earlier run.
-    pub async fn receipts(&self, handle: &Handle, chunks: &[ChunkRef]) -> Result<Receipts, Error> {
-        let what = ChunkRequest::Receipts { chunks: chunks.to_vec() };
-        match self.perform(handle, what, Bytes::new()).await? {
-            ChunkReply::Receipts { run, receipts } if receipts.len() == chunks.len() => {
-                Ok(Receipts { run, receipts })
-            }
-            _ => Err(Lost::Violation("another reply than receipts for all chunks").into()),
         }
     }
 

@@ -1,5 +1,5 @@
 //! Whether a capability permits a request for chunks: the file server's for all of a store, a client's for what is bound to a
-//! group, by itself or in a list, or commanded, or staged under a tag.
+//! group as a list, or commanded, or staged under a tag.
 
 use afs_env::UnixTime;
 
@@ -20,11 +20,6 @@ pub(super) fn permits(
     now: UnixTime,
 ) -> Result<(), Refusal> {
     match what {
-        ChunkRequest::ReadBound { chunk, start, end, binding, .. } => {
-            let group = capability.permits_bound(*start, *end)?;
-            lives_shortly(capability, now)?;
-            drive.key().check_binding(group, *chunk, binding, &(*start..*end))
-        }
         ChunkRequest::ReadListed { chunk, start, end, listed, .. } => {
             let group = capability.permits_bound(*start, *end)?;
             lives_shortly(capability, now)?;
@@ -39,7 +34,7 @@ pub(super) fn permits(
             capability.permits_chunk(matches!(what, ChunkRequest::Send { .. }))?;
             lives_shortly(capability, now)
         }
-        ChunkRequest::Receipts { .. } | ChunkRequest::Forget => {
+        ChunkRequest::Forget => {
             capability.permits_staging()?;
             lives_shortly(capability, now)
         }
@@ -67,9 +62,6 @@ pub(super) fn is_current(drive: &Drive, terms: &Terms) -> bool {
 /// [`Failure::Stalled`] without a command; a refusal of what was not permitted, or commanded.
 pub(super) async fn call(grant: &mut Grant, what: ChunkRequest) -> Result<ChunkCall, Failure> {
     match what {
-        ChunkRequest::ReadBound { chunk, start, end, credit, binding } => {
-            read(grant, binding.terms, ChunkRequest::Read { chunk, start, end, credit })
-        }
         ChunkRequest::ReadListed { chunk, start, end, credit, listed } => {
             read(grant, listed.terms(), ChunkRequest::Read { chunk, start, end, credit })
         }
@@ -86,9 +78,7 @@ pub(super) async fn call(grant: &mut Grant, what: ChunkRequest) -> Result<ChunkC
             grant.check()?;
             in_room(grant, what)
         }
-        ChunkRequest::Stage { .. } | ChunkRequest::Receipts { .. } | ChunkRequest::Forget => {
-            in_room(grant, what)
-        }
+        ChunkRequest::Stage { .. } | ChunkRequest::Forget => in_room(grant, what),
         _ => {
             let store = grant.capability.permits_chunks()?;
             Ok(ChunkCall { peer: grant.peer, epoch: grant.capability.epoch, store, room: None, what })
@@ -99,7 +89,7 @@ pub(super) async fn call(grant: &mut Grant, what: ChunkRequest) -> Result<ChunkC
 /// A request in the room of a client.
 fn in_room(grant: &Grant, what: ChunkRequest) -> Result<ChunkCall, Failure> {
     let (store, tag) = grant.capability.permits_staging()?;
-    let room = Room { drive: grant.drive.clone(), tag, bytes: grant.capability.range.len() };
+    let room = Room { tag, bytes: grant.capability.range.len() };
     Ok(ChunkCall { peer: grant.peer, epoch: grant.capability.epoch, store, room: Some(room), what })
 }
 

@@ -2,7 +2,7 @@
 
 use afs_datapath::capability::Group;
 use afs_rpc::Instant;
-use afs_wire::fs::CapabilityRequest;
+use afs_wire::fs::{CapabilityRequest, OWN_DRIVE};
 use afs_wire::ids::Fid;
 
 use super::Capabilities;
@@ -35,7 +35,7 @@ impl Renewal {
 
     /// As a call asks for it.
     pub fn request(&self) -> CapabilityRequest {
-        CapabilityRequest { fid: self.fid, access: self.used().wanted() }
+        CapabilityRequest { fid: self.fid, access: self.used().wanted(), drive: OWN_DRIVE }
     }
 }
 
@@ -71,15 +71,6 @@ impl Capabilities {
             && matches!(self.slots.get(&renewal.key), Some(Slot::Here { .. }))
         {
             self.put_at(renewal.key, given, now);
-        }
-    }
-
-    /// Nothing was asked for: each is asked for when it is due.
-    pub fn not_asked(&mut self, renewals: &[Renewal]) {
-        for renewal in renewals {
-            if let Some(Slot::Here { renewing, .. }) = self.slots.get_mut(&renewal.key) {
-                *renewing = false;
-            }
         }
     }
 

@@ -186,14 +186,6 @@ fn what_is_in_use_is_renewed_together_with_what_is_due() {
         "another group was given: the old one until its end"
     );
     assert!(matches!(table.look_up(&of_directory(1, 5), at(370)), Lookup::Missing));
-    // A server that does not know the call: each is asked for by itself.
-    let mut table = Capabilities::default();
-    give(&mut table, of_directory(1, 1), Group::Directory(file(1)), 0);
-    assert!(matches!(table.look_up(&of_directory(1, 1), at(230)), Lookup::Due(_)));
-    let renewals = table.renewals(&of_directory(1, 1), at(230), 9);
-    assert!(is_here(&mut table, of_directory(1, 1), 231));
-    table.not_asked(&renewals);
-    assert!(matches!(table.look_up(&of_directory(1, 1), at(232)), Lookup::Due(_)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! GetLayout, GetLayoutList and GetLayouts: asked once for all who wait for the same.
+//! GetLayout: asked once for all who wait for the same, with other files of the directory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use afs_rpc::{CallError, Elapsed, EnvExt};
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, LayoutOutcome, LayoutRequest, LayoutRequests};
+use afs_wire::fs::{self, FileLayout, LayoutOutcome, LayoutRequest, LayoutRequests};
 use afs_wire::rpc::Request;
 
 use super::super::capabilities::Given;
@@ -58,11 +58,10 @@ impl ServerDrives {
     fn ask_for(self: &Arc<Self>, target: &Target, key: Key, range: Range<u64>) {
         let (me, target) = (self.clone(), target.clone());
         let others = if range.start == 0 { self.others_than(key) } else { Vec::new() };
+        let keys: Vec<Key> = std::iter::once(key).chain(others).collect();
         self.common.env.spawn(Box::pin(async move {
-            match others.is_empty() {
-                true => me.answered(key, me.get_any_layout(&target, key, range).await),
-                false => me.ask_for_all(&target, key, &others).await,
-            }
+            let replies = me.get_layouts(&target, &keys, range).await;
+            keys.iter().zip(replies).for_each(|(key, reply)| me.answered(*key, reply));
             me.changed.notify_waiters();
         }));
     }
@@ -77,63 +76,11 @@ impl ServerDrives {
         others.into_iter().filter(|key| is_missing(*key)).collect()
     }
 
-    /// Asks for several in one call.
-    async fn ask_for_all(&self, target: &Target, key: Key, others: &[Key]) {
-        let keys: Vec<Key> = std::iter::once(key).chain(others.iter().copied()).collect();
-        let replies = self.get_layouts(target, &keys).await;
-        keys.iter().zip(replies).for_each(|(key, reply)| self.answered(*key, reply));
-    }
-
     fn answered(&self, key: Key, reply: Result<Layout, Refused>) {
         if reply.is_ok() {
             self.companions.lock().given(key);
         }
         self.layouts.lock().answered(key, reply, self.now());
-    }
-
-    /// The layout of a range: behind the beginning of a file as a list.
-    async fn get_any_layout(&self, target: &Target, key: Key, range: Range<u64>) -> Result<Layout, Refused> {
-        match range.start {
-            0 => self.get_layout(target, key, range).await,
-            _ => self.get_layout_list(target, key, range).await,
-        }
-    }
-
-    async fn get_layout_list(
-        &self,
-        target: &Target,
-        key: Key,
-        Range { start, end }: Range<u64>,
-    ) -> Result<Layout, Refused> {
-        self.common.counters.call(fs::GetLayoutList::NAME);
-        let reset = self.server.reset.get();
-        let (_, fid, version) = key;
-        let asked = self.asked(target, start);
-        let request = fs::GetLayoutList { fid, version, start, end };
-        match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
-            Ok(Ok(reply)) => {
-                let site = |offer, given| self.site(key, offer, given);
-                Layout::of_lists(&reply, &asked, &self.common.config, site).ok_or(Refused::File)
-            }
-            failed => Err(self.refused(failed, reset)),
-        }
-    }
-
-    async fn get_layout(
-        &self,
-        target: &Target,
-        key: Key,
-        Range { start, end }: Range<u64>,
-    ) -> Result<Layout, Refused> {
-        self.common.counters.call(fs::GetLayout::NAME);
-        let reset = self.server.reset.get();
-        let (_, fid, version) = key;
-        let asked = self.asked(target, start);
-        let request = fs::GetLayout { fid, version, start, end };
-        match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
-            Ok(Ok(reply)) => self.checked(key, &asked, &reply),
-            failed => Err(self.refused(failed, reset)),
-        }
     }
 
     /// Why there is no layout, of a call that has failed; `reset` is the number of the last break of all promises before it.
@@ -148,22 +95,27 @@ impl ServerDrives {
         }
     }
 
-    /// The layouts of files in their order, of which the first is wanted now.
-    async fn get_layouts(&self, target: &Target, keys: &[Key]) -> Vec<Result<Layout, Refused>> {
-        self.common.counters.call(fs::GetLayouts::NAME);
+    /// The layouts of a range of each of some files, in their order, of which the first is wanted now.
+    async fn get_layouts(
+        &self,
+        target: &Target,
+        keys: &[Key],
+        Range { start, end }: Range<u64>,
+    ) -> Vec<Result<Layout, Refused>> {
+        self.common.counters.call(fs::GetLayout::NAME);
         let reset = self.server.reset.get();
-        let asked = self.asked(target, 0);
-        let wanted = keys.iter().map(|(_, fid, version)| LayoutRequest { fid: *fid, version: *version });
-        let request = fs::GetLayouts { wanted: LayoutRequests::first_of(wanted) };
+        let asked = self.asked(target, start);
+        let wanted = |(_, fid, version): &Key| LayoutRequest { fid: *fid, version: *version, start, end };
+        let request = fs::GetLayout { wanted: LayoutRequests::first_of(keys.iter().map(wanted)) };
         let outcomes = match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
             Ok(Ok(reply)) if reply.outcomes.len() == keys.len() => reply.outcomes.into_vec(),
             failed => {
-                self.refused(failed, reset);
-                return keys.iter().map(|_| Err(Refused::File)).collect();
+                let refused = self.refused(failed, reset);
+                return keys.iter().map(|_| Err(refused)).collect();
             }
         };
         let layout = |(key, outcome): (&Key, LayoutOutcome)| {
-            self.checked(*key, &asked, &outcome.into_reply().map_err(Refused::by)?)
+            self.checked(*key, &asked, &outcome.into_layout().map_err(Refused::by)?)
         };
         keys.iter().zip(outcomes).map(layout).collect()
     }
@@ -178,7 +130,7 @@ impl ServerDrives {
         self.sites.lock().given((key.0, key.1), offer, Given { number, ..given })
     }
 
-    fn checked(&self, key: Key, asked: &Asked, reply: &fs::GetLayoutReply) -> Result<Layout, Refused> {
+    fn checked(&self, key: Key, asked: &Asked, reply: &FileLayout) -> Result<Layout, Refused> {
         let site = |offer, given| self.site(key, offer, given);
         Layout::new(reply, asked, &self.common.config, site).ok_or(Refused::File)
     }

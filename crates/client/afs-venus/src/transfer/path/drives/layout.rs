@@ -6,13 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use afs_datapath::capability::{Binding, DriveId, Generation};
+use afs_datapath::capability::{DriveId, Generation};
 use afs_drive::{ChunkRef, MAX_CHUNK_LEN};
 use afs_rpc::Instant;
-use afs_wire::fs::{
-    ADDRESSED, COMMANDED, GetLayoutListReply, GetLayoutReply, LayoutCopy, LayoutDrive, LayoutPart, ListedPart,
-};
-use afs_wire::xdr::{Decode, Fixed};
+use afs_wire::fs::{FileLayout, LayoutDrive, ListedPart};
 
 use super::super::capabilities::{Given, Use};
 use super::super::grants::given;
@@ -67,9 +64,7 @@ enum Usable {
 
 /// Why the drive sends the chunk.
 pub(super) enum Permission {
-    /// It is bound to the group of the capability.
-    Bound(Binding),
-    /// It is in a list that is bound so.
+    /// It is in a list that is bound to the group of the capability.
     Listed(Element),
     /// The file server commands each transfer, when it is asked.
     Commanded,
@@ -104,21 +99,7 @@ impl Layout {
     /// What the file server has replied. `None` for what contradicts itself. Copies at drives that cannot be used from here are left
     /// out; `site` knows those of capabilities.
     pub fn new(
-        reply: &GetLayoutReply,
-        asked: &Asked,
-        config: &DataPathConfig,
-        mut site: impl FnMut(Offer, Given) -> Option<Arc<Site>>,
-    ) -> Option<Layout> {
-        let sites = reply.drives.iter().map(|drive| usable(drive, asked, config, &mut site));
-        let sites: Vec<_> = sites.collect();
-        let parts = reply.parts.iter().map(|told| part(told, &sites));
-        let parts = parts.collect::<Option<Vec<_>>>()?;
-        Self::checked(asked.start..reply.end, parts, sites)
-    }
-
-    /// As [`Layout::new`], of chunks in lists.
-    pub fn of_lists(
-        reply: &GetLayoutListReply,
+        reply: &FileLayout,
         asked: &Asked,
         config: &DataPathConfig,
         mut site: impl FnMut(Offer, Given) -> Option<Arc<Site>>,
@@ -304,25 +285,9 @@ fn oldest(parts: &[Part], site: &Arc<Site>) -> Generation {
     bound.min().unwrap_or(Generation(u64::MAX))
 }
 
-fn part(told: &LayoutPart, sites: &[Option<Usable>]) -> Option<Part> {
-    let mut copies = Vec::new();
-    for copy in told.copies.iter() {
-        // A place that is none is a contradiction; a drive that cannot be used is not.
-        if let Some(site) = sites.get(copy.drive as usize)? {
-            copies.push(bound_copy(copy, told.length, site)?);
-        }
-    }
-    whole_part(told.start, told.length, copies)
-}
-
 fn whole_part(start: u64, length: u32, copies: Vec<PartCopy>) -> Option<Part> {
     let end = start.checked_add(length.into())?;
     (length > 0 && end <= i64::MAX as u64).then_some(Part { range: start..end, copies })
-}
-
-fn bound_copy(copy: &LayoutCopy, length: u32, site: &Usable) -> Option<PartCopy> {
-    let range = copy.offset..copy.offset.checked_add(length)?;
-    part_copy(ChunkRef::from_bytes(&copy.chunk.0)?, range, told(&copy.binding)?, site)
 }
 
 /// A copy of a part that is a range of a chunk.
@@ -331,21 +296,11 @@ fn part_copy(chunk: ChunkRef, range: Range<u32>, told: Told, site: &Usable) -> O
     let is_whole = range == (0..chunk.len);
     let offset = range.start;
     let place = match (site, told) {
-        (Usable::Drive(site), Told::Permission(permission)) if permission.permits(range) => {
-            Place::Drive(site.clone(), permission)
-        }
+        (Usable::Drive(site), Told::Permission(permission)) => Place::Drive(site.clone(), permission),
         (Usable::Bucket { id, .. }, Told::Addressed) if is_whole => Place::Bucket(*id),
         _ => return None,
     };
     is_inside.then_some(PartCopy { place, chunk, offset, is_bad: AtomicBool::new(false) })
-}
-
-fn told(binding: &Fixed<48>) -> Option<Told> {
-    Some(match *binding {
-        ADDRESSED => Told::Addressed,
-        COMMANDED => Told::Permission(Permission::Commanded),
-        _ => Told::Permission(Permission::Bound(Binding::from_bytes(&binding.0).ok()?)),
-    })
 }
 
 /// The lists of a reply, and the place in each of the next part's copy.
@@ -384,18 +339,9 @@ impl Elements<'_> {
 }
 
 impl Permission {
-    /// Whether it can be for a range of the chunk.
-    fn permits(&self, range: Range<u32>) -> bool {
-        match self {
-            Permission::Bound(Binding { terms, .. }) => terms.start <= range.start && range.end <= terms.end,
-            Permission::Listed(_) | Permission::Commanded => true,
-        }
-    }
-
     /// Of the binding, if there is one.
     fn generation(&self) -> Option<Generation> {
         match self {
-            Permission::Bound(binding) => Some(binding.terms.generation),
             Permission::Listed(element) => Some(element.generation()),
             Permission::Commanded => None,
         }

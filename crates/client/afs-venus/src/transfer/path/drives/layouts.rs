@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use afs_rpc::Instant;
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::LAYOUT_FILE_PARTS_MAX;
 use afs_wire::ids::{DataVersion, Fid, Uniquifier, VnodeId, VolumeId};
 
 use super::layout::Layout;
@@ -23,8 +22,8 @@ const VOLUMES_MAX: usize = 256;
 const NONE_FOR: Duration = Duration::from_secs(180);
 /// How long a file is not asked about of which no layout was given for another reason.
 const REFUSED_FOR: Duration = Duration::from_secs(30);
-/// Bytes of the first window. It is as long as a file that is asked for with others.
-const FIRST_WINDOW: u64 = (LAYOUT_FILE_PARTS_MAX as u64) << 20;
+/// Bytes of the first window, and of the longest file that is asked for with others.
+pub(super) const FIRST_WINDOW: u64 = 8 << 20;
 /// Bytes of the longest ones.
 const LAST_WINDOW: u64 = 512 << 20;
 /// How many times as far as the one before a window that grows ends.
@@ -46,7 +45,7 @@ pub(super) enum Lookup {
 }
 
 /// The range for which a layout is asked for, so that reads of a file in any order ask for the same: 8 MiB, of which the first bytes are there
-/// soonest; then up to 64 MiB, up to 512 MiB, and multiples of that: such a layout is a list.
+/// soonest; then up to 64 MiB, up to 512 MiB, and multiples of that.
 fn window(at: u64) -> Range<u64> {
     if at >= LAST_WINDOW {
         let start = at / LAST_WINDOW * LAST_WINDOW;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use afs_datapath::capability::{ChunkList, Generation, ListBinding, Listed, ListedChunk};
 use afs_drive::{ChunkId, ChunkRef};
-use afs_wire::fs::{GetLayoutListReply, LIST_ADDRESSED, LIST_COMMANDED, ListedPart};
+use afs_wire::fs::{FileLayout, LIST_ADDRESSED, LIST_COMMANDED, ListedPart};
 use afs_wire::xdr::{Decode, Fixed};
 
 /// All chunks of a layout at one drive, and their binding.
@@ -49,7 +49,7 @@ impl Element {
 }
 
 /// The lists of a reply, one for each of its drives; `None` if they contradict its parts.
-pub(super) fn lists(reply: &GetLayoutListReply) -> Option<Vec<AtDrive>> {
+pub(super) fn lists(reply: &FileLayout) -> Option<Vec<AtDrive>> {
     if reply.lists.len() != reply.drives.len() {
         return None;
     }

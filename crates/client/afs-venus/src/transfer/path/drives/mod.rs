@@ -6,6 +6,7 @@
 
 mod asking;
 mod buckets;
+mod commanded;
 mod companions;
 mod layout;
 mod layouts;
@@ -14,7 +15,6 @@ mod lists;
 mod objects;
 mod opening;
 mod read;
-mod receive;
 mod renewing;
 mod server_drives;
 mod sites;

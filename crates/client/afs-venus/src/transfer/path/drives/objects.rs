@@ -7,7 +7,7 @@ use afs_datapath::capability::DriveId;
 use afs_drive::ChunkRef;
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs;
+use afs_wire::fs::{self, ChunkToFetch, CommandReply, Order};
 use afs_wire::rpc::Request;
 use afs_wire::xdr::Fixed;
 use bytes::Bytes;
@@ -52,11 +52,12 @@ impl ServerDrives {
         &self,
         fetch: &Fetch<'_>,
         (bucket, chunk, position): (DriveId, ChunkRef, u64),
-    ) -> Result<fs::GetAddressReply, Fallback> {
-        self.common.counters.call(fs::GetAddress::NAME);
+    ) -> Result<CommandReply, Fallback> {
+        self.common.counters.call(fs::Command::NAME);
         let (_, fid, version) = fetch.key;
         let (drive, chunk) = (Fixed(bucket.0.to_be_bytes()), Fixed(chunk.to_bytes()));
-        let request = fs::GetAddress { fid, version, position, drive, chunk };
+        let order = Order::Address(ChunkToFetch { version, position, chunk });
+        let request = fs::Command { fid, drive, order };
         match self.common.env.timeout(CALL_MAX, fetch.target.connection.call(&request)).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(CallError::Abort(code))) => Err(refused(code)),
@@ -66,11 +67,7 @@ impl ServerDrives {
 }
 
 /// The bytes of a chunk.
-async fn read(
-    reader: &dyn ObjectReader,
-    reply: &fs::GetAddressReply,
-    chunk: ChunkRef,
-) -> Result<Bytes, Fallback> {
+async fn read(reader: &dyn ObjectReader, reply: &CommandReply, chunk: ChunkRef) -> Result<Bytes, Fallback> {
     let end = reply.start.checked_add(reply.length.into()).filter(|_| reply.length == chunk.len);
     let end = end.ok_or(Fallback::Protocol)?;
     let address = std::str::from_utf8(reply.address.0.as_bytes()).map_err(|_| Fallback::Protocol)?;
@@ -102,7 +99,7 @@ fn failed(error: ObjectError) -> Fallback {
 mod tests {
     use super::*;
     use afs_drive::ChunkId;
-    use afs_wire::fs::{GetAddressReply, ObjectAddress};
+    use afs_wire::fs::ObjectAddress;
     use afs_wire::xdr::ByteString;
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
@@ -119,16 +116,11 @@ mod tests {
         }
     }
 
-    fn reply(start: u64, length: u32, address: &[u8]) -> GetAddressReply {
-        GetAddressReply {
-            address: ObjectAddress(ByteString::new(address).unwrap()),
-            start,
-            length,
-            seconds: 9,
-        }
+    fn reply(start: u64, length: u32, address: &[u8]) -> CommandReply {
+        CommandReply { address: ObjectAddress(ByteString::new(address).unwrap()), start, length, seconds: 9 }
     }
 
-    fn read_of(given: &'static [u8], reply: &GetAddressReply) -> Result<Bytes, Fallback> {
+    fn read_of(given: &'static [u8], reply: &CommandReply) -> Result<Bytes, Fallback> {
         let len = BYTES.len() as u32;
         let chunk = ChunkRef { id: ChunkId::from_parts(1, 0), len, crc: crc32c::crc32c(BYTES) };
         let store = Gives(given);

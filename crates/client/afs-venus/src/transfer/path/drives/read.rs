@@ -9,7 +9,9 @@ use afs_drive::ChunkRef;
 use afs_rpc::sync::OwnedSemaphorePermit;
 use afs_rpc::{BoxFuture, CallError, EnvExt};
 use afs_wire::error::AbortCode;
+use afs_wire::fs::{Order, PartToSend};
 use afs_wire::ids::DataVersion;
+use afs_wire::xdr::Fixed;
 use bytes::Bytes;
 
 use super::super::capabilities::Given;
@@ -183,13 +185,16 @@ impl ServerDrives {
         (position, range): (u64, Range<u32>),
     ) -> Result<Bytes, Error> {
         match permission {
-            Permission::Bound(binding) => link.session.read_bound(handle, (chunk, binding), range).await,
             Permission::Listed(element) => {
                 link.session.read_listed(handle, (chunk, element.shown()), range).await
             }
             Permission::Commanded => {
-                let what = (site.offer.drive, chunk);
-                self.receive(fetch, (link, handle), what, (position, range)).await
+                let (number, transfer) = self.transfer();
+                let (_, fid, version) = fetch.key;
+                let order = Order::Send(PartToSend { version, position, transfer });
+                let received = link.session.receive(handle, number, (chunk, range));
+                let drive = Fixed(site.offer.drive.0.to_be_bytes());
+                self.commanded(fetch.target, (fid, drive, order), received).await
             }
         }
     }

@@ -1,18 +1,16 @@
-//! RenewLayouts: capabilities of layouts are asked for again, all of a user's that are in use in one call.
+//! Capabilities of layouts are asked for again, all of a user's that are in use in one call.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use afs_datapath::capability::Generation;
-use afs_rpc::{CallError, EnvExt};
+use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
-use afs_wire::fs::{self, LAYOUT_RENEWALS_MAX, LayoutRenewal, LayoutRenewals};
-use afs_wire::rpc::Request;
+use afs_wire::fs::{CAPABILITIES_WANTED_MAX, CapabilityRequest};
 use afs_wire::xdr::Fixed;
 
 use super::super::capabilities::{Given, Use};
 use super::super::grants::given;
-use super::super::opening::CALL_MAX;
 use super::layout::Layout;
 use super::server_drives::ServerDrives;
 use super::sites::{Site, Standing};
@@ -35,7 +33,7 @@ impl ServerDrives {
             worst = worst.max(standing);
         }
         if !asked.is_empty() {
-            let renewals = self.sites.lock().renewals(asked, now, LAYOUT_RENEWALS_MAX);
+            let renewals = self.sites.lock().renewals(asked, now, CAPABILITIES_WANTED_MAX);
             self.renew(target, renewals);
         }
         worst
@@ -58,29 +56,24 @@ impl ServerDrives {
         target: &Target,
         renewals: &[Arc<Site>],
     ) -> Option<Vec<Option<(Given, Generation)>>> {
-        self.common.counters.call(fs::RenewLayouts::NAME);
         let (asked, reset) = (self.now(), self.server.reset.get());
-        let wanted = renewals
-            .iter()
-            .map(|site| LayoutRenewal { fid: site.fid, drive: Fixed(site.offer.drive.0.to_be_bytes()) });
-        let request = fs::RenewLayouts { wanted: LayoutRenewals::first_of(wanted) };
-        match self.common.env.timeout(CALL_MAX, target.connection.call(&request)).await {
-            Ok(Ok(reply)) => {
-                let mut outcomes = reply.outcomes.into_vec().into_iter();
-                let of_next = |_| {
-                    let renewed = outcomes.next()?;
-                    let reply = renewed.outcome.into_reply().ok()?;
-                    let number = self.given.fetch_add(1, Ordering::Relaxed);
-                    let given = given(&reply, Use::Read, asked)?;
-                    Some((Given { number, ..given }, Generation(renewed.valid_from)))
-                };
-                Some(renewals.iter().map(of_next).collect())
-            }
-            Ok(Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) => {
-                self.server.no_calls_of_ours.note(self.now(), reset);
-                None
-            }
-            _ => None,
+        let request = |site: &Arc<Site>| CapabilityRequest {
+            fid: site.fid,
+            access: Use::Read.wanted(),
+            drive: Fixed(site.offer.drive.0.to_be_bytes()),
+        };
+        let outcomes = self.common.get_capabilities(target, renewals.iter().map(request)).await;
+        if matches!(outcomes, Err(CallError::Abort(AbortCode::RXGEN_OPCODE))) {
+            self.server.no_calls_of_ours.note(self.now(), reset);
         }
+        let mut outcomes = outcomes.ok()?.into_iter();
+        let of_next = |_| {
+            let outcome = outcomes.next()?;
+            let valid_from = Generation(outcome.valid_from);
+            let given = given(&outcome.into_capability().ok()?, Use::Read, asked)?;
+            let number = self.given.fetch_add(1, Ordering::Relaxed);
+            Some((Given { number, ..given }, valid_from))
+        };
+        Some(renewals.iter().map(of_next).collect())
     }
 }

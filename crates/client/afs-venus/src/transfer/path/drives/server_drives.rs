@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicU64;
 use afs_datapath::MINIMUM_SIZE;
 use afs_rpc::Instant;
 use afs_rpc::sync::Notify;
-use afs_wire::fs::LAYOUT_FILE_PARTS_MAX;
 use afs_wire::ids::{DataVersion, Fid};
 use parking_lot::Mutex;
 
@@ -15,16 +14,13 @@ use super::super::fallback::Fallback;
 use super::super::server::Common;
 use super::buckets::Buckets;
 use super::companions::Companions;
-use super::layouts::Layouts;
+use super::layouts::{FIRST_WINDOW, Layouts};
 use super::links::DriveLinks;
 use super::sites::Sites;
 use super::storing::Rooms;
 use crate::api::ExplainedDrive;
 use crate::identity::TokenId;
 use crate::location::Server;
-
-/// Longest file whose layout is asked for with those of others: one that is stored as it is written has a part for each mebibyte.
-const FILE_MAX: u64 = (LAYOUT_FILE_PARTS_MAX as u64) << 20;
 
 /// The drives of one server.
 pub(crate) struct ServerDrives {
@@ -78,7 +74,7 @@ impl ServerDrives {
             return;
         }
         let least = self.common.config.minimum_size.unwrap_or(MINIMUM_SIZE).max(1);
-        let lengths = least..=FILE_MAX;
+        let lengths = least..=FIRST_WINDOW;
         let files = files.into_iter().filter(|(_, _, length)| lengths.contains(length));
         self.companions.lock().came(directory, files.map(|(fid, version, _)| (fid, version)));
     }

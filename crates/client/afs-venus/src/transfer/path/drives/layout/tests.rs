@@ -2,12 +2,12 @@ use std::net::Ipv4Addr;
 
 use afs_datapath::capability::{
     Access, ByteRange, Capability, ChunkList, DriveId, DriveKey, Generation, Group, GroupTag, HolderId,
-    KeyEpoch, ListTerms, ListedChunk, StoreNumber, Terms,
+    KeyEpoch, ListTerms, ListedChunk, StoreNumber,
 };
-use afs_drive::ChunkId;
+use afs_drive::MAX_CHUNK_LEN;
 use afs_wire::fs::{
-    self, CapabilityArguments, CapabilitySecret, GetCapabilityReply, LIST_ADDRESSED, LIST_COMMANDED,
-    ListedCopy, ListedParts,
+    self, CapabilityArguments, CapabilitySecret, DriveCapability, LIST_ADDRESSED, LIST_COMMANDED, ListedCopy,
+    ListedParts,
 };
 use afs_wire::xdr::{BoundedVec, Encode, Fixed};
 
@@ -42,33 +42,71 @@ fn drive(address: [u8; 4], of: u128) -> LayoutDrive {
         clear: false,
         drive: Fixed(of.to_be_bytes()),
         fingerprint: Fixed([3; 32]),
-        capability: GetCapabilityReply { arguments, secret: CapabilitySecret([0; 32]), seconds: 60 },
+        capability: DriveCapability { arguments, secret: CapabilitySecret([0; 32]), seconds: 60 },
     }
 }
 
-/// A chunk's copy that may be read as a whole.
-fn copy(drive: u32, chunk: u32, offset: u32) -> LayoutCopy {
-    let chunk = ChunkRef { id: ChunkId::from_bytes([4; 16]), len: chunk, crc: 5 };
-    let terms =
-        Terms { store: StoreNumber(0), start: 0, end: chunk.len, file: TAG, generation: Generation(1) };
-    let binding = key().bind(TAG, chunk, terms).to_bytes().try_into().unwrap();
-    LayoutCopy { drive, chunk: Fixed(chunk.to_bytes()), offset, binding: Fixed(binding) }
+/// By what the chunks of a drive are read.
+#[derive(Clone, Copy, PartialEq)]
+enum By {
+    Binding,
+    Command,
+    Address,
 }
 
-fn part(start: u64, length: u32, copies: Vec<LayoutCopy>) -> LayoutPart {
-    LayoutPart { start, length, copies: BoundedVec::try_from(copies).unwrap() }
+/// A copy of a part in a tests' reply.
+#[derive(Clone, Copy)]
+struct Copied {
+    drive: u32,
+    chunk: u32,
+    offset: u32,
+    by: By,
 }
 
-fn reply(drives: Vec<LayoutDrive>, parts: Vec<LayoutPart>, end: u64) -> GetLayoutReply {
-    let (drives, parts) = (BoundedVec::try_from(drives).unwrap(), BoundedVec::try_from(parts).unwrap());
-    GetLayoutReply { drives, parts, end }
+/// A chunk's copy that is bound.
+fn copy(drive: u32, chunk: u32, offset: u32) -> Copied {
+    Copied { drive, chunk, offset, by: By::Binding }
 }
 
-fn checked(reply: &GetLayoutReply) -> Option<Layout> {
-    checked_with(reply, true)
+fn addressed(drive: u32, chunk: u32, offset: u32) -> Copied {
+    Copied { by: By::Address, ..copy(drive, chunk, offset) }
 }
 
-fn checked_with(reply: &GetLayoutReply, buckets: bool) -> Option<Layout> {
+/// A part, and by what each of its copies is read.
+type Part = (ListedPart, Vec<By>);
+
+fn part(start: u64, length: u32, copies: Vec<Copied>) -> Part {
+    let chunk = copies.first().map_or(fs::ListedChunk::default(), |copy| fs::ListedChunk {
+        length: copy.chunk,
+        crc: 5,
+        offset: copy.offset,
+    });
+    let listed = copies.iter().map(|copy| ListedCopy { drive: copy.drive, id: start.into() }).collect();
+    (ListedPart { start, length, chunk, copies: listed }, copies.iter().map(|copy| copy.by).collect())
+}
+
+/// What a file server replies; `None` for parts that no reply can have.
+fn reply(drives: Vec<LayoutDrive>, parts: Vec<Part>, end: u64) -> Option<FileLayout> {
+    let by = |drive: u32| {
+        let copies = parts.iter().flat_map(|(part, by)| part.copies.iter().zip(by));
+        let mut of_drive = copies.filter(|(copy, _)| copy.drive == drive);
+        of_drive.next().map_or(By::Command, |(_, by)| *by)
+    };
+    let listed: Vec<_> = parts.iter().map(|(part, _)| part.clone()).collect();
+    let lists = (0..drives.len() as u32).map(|drive| match by(drive) {
+        By::Binding => binding(&listed, drive),
+        By::Command => LIST_COMMANDED,
+        By::Address => LIST_ADDRESSED,
+    });
+    let (drives, lists) = (BoundedVec::try_from(drives).unwrap(), BoundedVec::first_of(lists));
+    Some(FileLayout { drives, lists, parts: ListedParts::new(listed)?, end })
+}
+
+fn checked(reply: &Option<FileLayout>) -> Option<Layout> {
+    checked_with(reply.as_ref()?, true)
+}
+
+fn checked_with(reply: &FileLayout, buckets: bool) -> Option<Layout> {
     let asked = Asked { start: 0, called: IpAddr::from([10, 0, 0, 1]), at: Instant::ZERO, buckets };
     let fid = Fid::new(VolumeId(7), VnodeId(2), Uniquifier(1));
     let mut sites = Sites::default();
@@ -77,7 +115,7 @@ fn checked_with(reply: &GetLayoutReply, buckets: bool) -> Option<Layout> {
     })
 }
 
-fn of(parts: Vec<LayoutPart>, end: u64) -> Option<Layout> {
+fn of(parts: Vec<Part>, end: u64) -> Option<Layout> {
     checked(&reply(vec![drive([10, 0, 0, 9], 9)], parts, end))
 }
 
@@ -180,12 +218,8 @@ fn bucket() -> LayoutDrive {
         clear: false,
         drive: Fixed(2u128.to_be_bytes()),
         fingerprint: Fixed([0; 32]),
-        capability: GetCapabilityReply { arguments, secret: CapabilitySecret([0; 32]), seconds: 60 },
+        capability: DriveCapability { arguments, secret: CapabilitySecret([0; 32]), seconds: 60 },
     }
-}
-
-fn addressed(drive: u32, chunk: u32, offset: u32) -> LayoutCopy {
-    LayoutCopy { binding: ADDRESSED, ..copy(drive, chunk, offset) }
 }
 
 #[test]
@@ -199,10 +233,8 @@ fn a_whole_chunk_in_a_bucket_is_read_there_unless_little_of_it_is_wanted() {
     assert_eq!(segments(&layout, 10..9 + half), [('s', half - 1)]);
     assert!(layout.has_copies(&(0..all)) && !layout.has_copies(&(0..100)));
     assert!(matches!(layout.parts[0].copies[0].place, Place::Bucket(DriveId(2))));
-    let long = LayoutDrive {
-        capability: GetCapabilityReply { seconds: u32::MAX, ..bucket().capability },
-        ..bucket()
-    };
+    let long =
+        LayoutDrive { capability: DriveCapability { seconds: u32::MAX, ..bucket().capability }, ..bucket() };
     let layout = checked(&reply(vec![long], vec![], 9)).unwrap();
     assert_eq!(layout.ends, Some(Instant::ZERO + LAYOUT_LIFE_MAX));
     assert!(layout.is_over(Instant::ZERO + LAYOUT_LIFE_MAX));
@@ -210,13 +242,13 @@ fn a_whole_chunk_in_a_bucket_is_read_there_unless_little_of_it_is_wanted() {
 
 #[test]
 fn what_is_said_of_a_bucket_and_contradicts_itself_is_none() {
-    let of = |copy: LayoutCopy, length| checked(&reply(vec![bucket()], vec![part(0, length, vec![copy])], 9));
+    let of = |copy: Copied, length| checked(&reply(vec![bucket()], vec![part(0, length, vec![copy])], 9));
     assert!(of(addressed(0, CHUNK, 0), CHUNK).is_some());
     assert!(of(addressed(0, CHUNK, 0), CHUNK - 1).is_none(), "a part of a chunk");
     assert!(of(addressed(0, CHUNK, 1), CHUNK - 1).is_none(), "the end of a chunk");
     assert!(of(addressed(0, u32::MAX, 0), u32::MAX).is_none(), "a chunk larger than chunks are");
     assert!(of(copy(0, CHUNK, 0), CHUNK).is_none(), "a binding");
-    assert!(of(LayoutCopy { binding: COMMANDED, ..copy(0, CHUNK, 0) }, CHUNK).is_none(), "a command");
+    assert!(of(Copied { by: By::Command, ..copy(0, CHUNK, 0) }, CHUNK).is_none(), "a command");
     let at_a_drive = vec![part(0, 9, vec![addressed(0, CHUNK, 0)])];
     assert!(checked(&reply(vec![drive([10, 0, 0, 9], 9)], at_a_drive, 9)).is_none(), "an address at a drive");
 }
@@ -230,7 +262,7 @@ fn a_bucket_is_no_drive_to_a_client_that_reads_none() {
         assert!(Offer::of_layout(&bucket(), [10, 0, 0, 1].into(), &config).is_none());
     }
     let parts = || vec![part(0, CHUNK, vec![addressed(0, CHUNK, 0), copy(1, CHUNK, 0)])];
-    let layout = |drives| checked_with(&reply(drives, parts(), 9), false);
+    let layout = |drives| checked_with(&reply(drives, parts(), 9).unwrap(), false);
     let both = layout(vec![bucket(), drive([10, 0, 0, 9], 9)]).unwrap();
     assert!(matches!(both.parts[0].copies[..], [PartCopy { place: Place::Drive(..), .. }]));
     assert!(layout(vec![bucket(), bucket()]).is_none(), "no drive that it can use");
@@ -247,7 +279,11 @@ fn listed(start: u64, drives: &[u32]) -> ListedPart {
 fn binding(parts: &[ListedPart], drive: u32) -> Fixed<40> {
     let at_drive = parts.iter().filter(|part| part.copies.iter().any(|copy| copy.drive == drive));
     let chunks: Vec<_> = at_drive
-        .map(|part| ListedChunk { chunk: lists::chunk(part, part.start.into()), start: 0, end: part.length })
+        .map(|part| ListedChunk {
+            chunk: lists::chunk(part, part.start.into()),
+            start: part.chunk.offset,
+            end: part.chunk.offset.saturating_add(part.length),
+        })
         .collect();
     let terms = ListTerms { store: StoreNumber(0), file: TAG, generation: Generation(3) };
     let bound = key().bind_list(TAG, &ChunkList::new(&chunks).unwrap(), terms);
@@ -255,15 +291,9 @@ fn binding(parts: &[ListedPart], drive: u32) -> Fixed<40> {
 }
 
 fn of_lists(drives: Vec<LayoutDrive>, lists: Vec<Fixed<40>>, parts: Vec<ListedPart>) -> Option<Layout> {
-    let asked = Asked { start: 0, called: IpAddr::from([10, 0, 0, 1]), at: Instant::ZERO, buckets: true };
-    let fid = Fid::new(VolumeId(7), VnodeId(2), Uniquifier(1));
-    let mut sites = Sites::default();
     let end = parts.last().map_or(100, |part| part.start + u64::from(part.length));
     let (drives, lists) = (BoundedVec::try_from(drives).unwrap(), BoundedVec::try_from(lists).unwrap());
-    let reply = GetLayoutListReply { drives, lists, parts: ListedParts::new(parts)?, end };
-    Layout::of_lists(&reply, &asked, &DataPathConfig::default(), |offer, given| {
-        sites.given((TokenId(1), fid), offer, given)
-    })
+    checked_with(&FileLayout { drives, lists, parts: ListedParts::new(parts)?, end }, true)
 }
 
 /// What is shown for each copy of a layout is what its drive follows to what was bound.

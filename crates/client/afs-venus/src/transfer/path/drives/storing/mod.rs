@@ -2,7 +2,7 @@
 //!
 //! The file server gives a room at the drives for new data; the bytes are staged there as chunks, each at all drives that are to have
 //! it, and one call makes them the file's. Where the volume's transfers are commanded, the file server is asked for a command for each
-//! chunk ([`sending`]).
+//! chunk.
 //! Whatever fails before that call is made, or is refused for the room's sake, the file server stores the bytes instead, from
 //! the first one on: nothing of the file has changed. Where the reply of that call is lost the change may have been made, as with
 //! every store, and nothing is stored by another way.
@@ -11,7 +11,6 @@ mod asking;
 mod commits;
 mod parts;
 mod rooms;
-mod sending;
 mod staging;
 mod told;
 mod turns;
@@ -22,14 +21,13 @@ use std::time::Duration;
 use afs_rpc::future::join_all;
 use afs_rpc::{CallError, EnvExt};
 use afs_wire::error::{AbortCode, Errno};
-use afs_wire::fs::{self, StatusReply};
+use afs_wire::fs::{self, CommitPlace, StatusReply};
 use afs_wire::rpc::Request;
 use bytes::Bytes;
 
 use self::asking::{AtDrive, Room};
 pub(super) use self::rooms::Rooms;
 use self::rooms::{Key, Why};
-use self::staging::Staged;
 use super::super::fallback::{Ended, Fallback};
 use super::server_drives::ServerDrives;
 use crate::calls::Target;
@@ -39,7 +37,7 @@ use crate::transfer::{Source, StoreRequest};
 const FORGET_MAX: Duration = Duration::from_secs(10);
 
 impl ServerDrives {
-    /// Changes a file by the bytes of a source. An error of CommitRoom is that of the store, unless it is for the room's sake.
+    /// Changes a file by the bytes of a source. An error of Commit is that of the store, unless it is for the room's sake.
     pub(crate) async fn store(
         self: &Arc<Self>,
         target: &Target,
@@ -64,7 +62,7 @@ impl ServerDrives {
         let length = change.pieces.last().map_or(0, |piece| piece.range.end.max(piece.file_length));
         let room = self.room(target, key, &fs::GetRoom { fid, bytes, length }).await?;
         let stored = match self.stage_all(target, &room, change, source).await {
-            Ok(staged) => self.commit(target, (change, &room), staged).await,
+            Ok(places) => self.commit(target, (change, &room), places).await,
             Err(why) => Err((why, true)),
         };
         room.withdraw();
@@ -85,9 +83,9 @@ impl ServerDrives {
         &self,
         target: &Target,
         (change, room): (&StoreRequest<'_>, &Room),
-        staged: Staged,
+        places: Vec<CommitPlace>,
     ) -> Result<StatusReply, (Ended, bool)> {
-        let (request, tables) = commits::commit(change, room, &staged);
+        let (request, tables) = commits::commit(change, room, &places);
         match self.send(target, &request, tables).await {
             Err(CallError::Abort(code)) if is_of_room(code) => Err((Ended::Fallback(Fallback::Ticket), true)),
             done => done.map_err(|error| (Ended::Failed(error), false)),
@@ -97,14 +95,14 @@ impl ServerDrives {
     async fn send(
         &self,
         target: &Target,
-        request: &fs::CommitRoom,
+        request: &fs::Commit,
         tables: Vec<u8>,
     ) -> Result<StatusReply, CallError> {
-        self.common.counters.call(fs::CommitRoom::NAME);
+        self.common.counters.call(fs::Commit::NAME);
         let mut call = target.connection.open(request).await?;
         call.write(Bytes::from(tables)).await?;
         call.finish_request()?;
-        call.finish::<fs::CommitRoom>().await
+        call.finish::<fs::Commit>().await
     }
 
     fn note_failure(&self, key: Key, why: &Ended) {

@@ -1,13 +1,14 @@
-//! Staging: the bytes of a store as chunks in a room, with receipts of all drives that are to have them.
+//! Staging: the bytes of a store as chunks in a room, at all drives that are to have them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use afs_datapath::session::{Error, Receipts};
+use afs_datapath::frame::Content;
+use afs_datapath::session::Error;
 use afs_drive::ChunkRef;
 use afs_rpc::EnvExt;
 use afs_rpc::future::{join, join_all};
-use afs_wire::fs::{COMMIT_SLOT_LEN, CommitPlace};
+use afs_wire::fs::{COMMIT_SLOT_LEN, ChunkToTake, CommitPlace, Order};
 use afs_wire::ids::Fid;
 use afs_wire::xdr::Fixed;
 use bytes::{Bytes, BytesMut};
@@ -22,42 +23,20 @@ use super::parts::{Part, parts};
 use crate::calls::Target;
 use crate::transfer::{Source, StoreRequest};
 
-/// Chunks for which receipts are taken of a drive at a time: so many mebibytes it makes durable at once.
-const BATCH: usize = 64;
-/// How long a drive may take for receipts: it makes the chunks of a batch durable first.
-const RECEIPTS_MAX: Duration = Duration::from_secs(60);
-
-/// What was staged.
-pub(super) struct Staged {
-    /// With receipts, in the order of the parts, and in that of its round for each of them.
-    pub places: Vec<CommitPlace>,
-    /// Runs of the drives of which there are any.
-    pub runs: Vec<Option<u64>>,
-    /// Without a receipt yet.
-    waiting: Vec<Place>,
-}
-
-/// A chunk at a drive.
-struct Place {
-    position: u64,
-    at: usize,
-    chunk: ChunkRef,
-}
-
 /// Bytes that become one chunk, with their position.
 type Ready = (u64, Bytes);
 
 impl ServerDrives {
-    /// Stages all bytes of a store. Where they go round several drives, so many parts are sent at a time; the next ones are read
-    /// meanwhile. At most six parts are in memory.
+    /// Stages all bytes of a store: the chunks, in the order of the parts, and in that of its round for each of them. Where they go round
+    /// several drives, so many parts are sent at a time; the next ones are read meanwhile. At most six parts are in memory.
     pub(super) async fn stage_all(
         self: &Arc<Self>,
         target: &Target,
         room: &Room,
         change: &StoreRequest<'_>,
         source: &mut dyn Source,
-    ) -> Result<Staged, Ended> {
-        let (mut staged, mut ready) = (Staged::at(room.drives.len()), Vec::new());
+    ) -> Result<Vec<CommitPlace>, Ended> {
+        let (mut staged, mut ready) = (Vec::new(), Vec::new());
         let mut parts = parts(change);
         loop {
             let next: Vec<_> = parts.by_ref().take(room.rounds.width()).collect();
@@ -69,7 +48,6 @@ impl ServerDrives {
                 break;
             }
         }
-        self.take_receipts(room, &mut staged).await.map_err(Ended::Fallback)?;
         Ok(staged)
     }
 
@@ -77,7 +55,7 @@ impl ServerDrives {
         self: &Arc<Self>,
         (target, fid, room): (&Target, Fid, &Room),
         ready: Vec<Ready>,
-        staged: &mut Staged,
+        staged: &mut Vec<CommitPlace>,
     ) -> Result<(), Fallback> {
         let drives = |(position, bytes): Ready| {
             room.rounds.at(position).iter().map(move |at| (position, *at, bytes.clone()))
@@ -95,28 +73,26 @@ impl ServerDrives {
                 }
             });
             let chunk = self.at_room(drive, most, send).await?;
-            Ok(Place { position, at, chunk })
+            Ok(CommitPlace { position, drive: at as u32, chunk: Fixed(chunk.to_bytes()) })
         };
         for written in join_all(writes.into_iter().map(write)).await {
-            staged.waiting.push(written?);
+            staged.push(written?);
         }
-        match staged.is_batch() {
-            true => self.take_receipts(room, staged).await,
-            false => Ok(()),
-        }
+        Ok(())
     }
 
-    async fn take_receipts(self: &Arc<Self>, room: &Room, staged: &mut Staged) -> Result<(), Fallback> {
-        let told = room.drives.iter().enumerate().map(async |(at, drive)| {
-            let chunks = staged.chunks_at(at);
-            if chunks.is_empty() {
-                return Ok(None);
-            }
-            let given = drive.link.session.receipts(&drive.handle, &chunks);
-            self.at_room(drive, RECEIPTS_MAX, given).await.map(Some)
-        });
-        let told = join_all(told).await.into_iter().collect::<Result<Vec<_>, _>>()?;
-        staged.add(told)
+    /// Sends a chunk into a room for a file, when the file server has commanded it.
+    async fn send_to(
+        &self,
+        (target, fid, room): (&Target, Fid, &Room),
+        at: &AtDrive,
+        bytes: Bytes,
+    ) -> Result<ChunkRef, Error> {
+        let (number, transfer) = self.transfer();
+        let Content { length, crc: checksum } = Content::of(&bytes);
+        let order = Order::Take(ChunkToTake { room: room.number, transfer, length, checksum });
+        let sent = at.link.session.send(&at.handle, number, bytes);
+        self.commanded(target, (fid, at.drive, order), sent).await
     }
 
     /// A request to a drive of a room.
@@ -132,40 +108,6 @@ impl ServerDrives {
             why if why.is_of_request() => why,
             why => self.failed(&drive.link, &drive.given, why),
         })
-    }
-}
-
-impl Staged {
-    fn at(drives: usize) -> Self {
-        Self { places: Vec::new(), runs: vec![None; drives], waiting: Vec::new() }
-    }
-
-    /// Whether a drive has a batch without receipts.
-    fn is_batch(&self) -> bool {
-        (0..self.runs.len()).any(|drive| self.chunks_at(drive).len() >= BATCH)
-    }
-
-    /// The chunks at a drive that have no receipt yet.
-    fn chunks_at(&self, drive: usize) -> Vec<ChunkRef> {
-        self.waiting.iter().filter(|place| place.at == drive).map(|place| place.chunk).collect()
-    }
-
-    /// Adds what each drive has told of its chunks.
-    fn add(&mut self, told: Vec<Option<Receipts>>) -> Result<(), Fallback> {
-        let mut receipts = Vec::new();
-        for (told, run) in told.into_iter().zip(&mut self.runs) {
-            // A drive that was started again has none of what came before.
-            if told.as_ref().is_some_and(|told| *run.get_or_insert(told.run) != told.run) {
-                return Err(Fallback::Declined);
-            }
-            receipts.push(told.map_or(Vec::new(), |told| told.receipts).into_iter());
-        }
-        for Place { position, at, chunk } in self.waiting.drain(..) {
-            let receipt = receipts.get_mut(at).and_then(Iterator::next).ok_or(Fallback::Declined)?;
-            let (drive, chunk, receipt) = (at as u32, Fixed(chunk.to_bytes()), Fixed(receipt.0));
-            self.places.push(CommitPlace { position, drive, chunk, receipt });
-        }
-        Ok(())
     }
 }
 
