@@ -14,6 +14,7 @@ mod copied_trees;
 mod damaged_drives;
 mod damaged_files;
 mod damaged_stores;
+mod decisions;
 mod defences;
 mod drive_hosts;
 mod encrypted_cache;
