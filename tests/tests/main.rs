@@ -65,4 +65,5 @@ mod suspended_groups;
 mod three_hosts;
 mod two_servers;
 mod volume_paths;
+mod words;
 mod working_directories;
