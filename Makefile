@@ -78,7 +78,7 @@ unit:
 	@scripts/install-needed runner
 	$(CARGO) nextest run --workspace -E 'not ($(LIVE))'
 
-LIVE := package(andrew-tests) and kind(test) and not test(/^(cited|decisions|defences|picture|words|complete|simulated|contents|adversary)::/)
+LIVE := package(andrew-tests) and kind(test) and not test(/^(circles|cited|decisions|defences|picture|words|complete|simulated|contents|adversary)::/)
 live: quick
 	@scripts/install-needed runner
 	ANDREW='$(QUICK)' $(CARGO) nextest run -p andrew-tests -E '$(LIVE)'

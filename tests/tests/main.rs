@@ -6,6 +6,7 @@ mod adversary;
 mod benchmark_scripts;
 mod buckets;
 mod channels;
+mod circles;
 mod cited;
 mod clocks;
 mod complete;

@@ -4,16 +4,17 @@
 
 mod uses;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use uses::{Module, Sources};
+use uses::Sources;
 
 #[test]
 fn no_file_uses_itself_by_way_of_others() {
-    let uses = sources().uses();
+    let sources = sources();
+    let uses = sources.uses();
     assert!(uses.values().map(BTreeSet::len).sum::<usize>() > 100, "the sources could not be read");
-    let circles = circles(&uses);
+    let circles = sources.circles();
     assert!(circles.is_empty(), "files that use one another in a circle: {circles:#?}");
 }
 
@@ -45,7 +46,7 @@ fn a_circle_is_found_whichever_way_a_use_is_written() {
             ("a::inner", "use crate::b::Other;\npub struct Thing;"),
             ("b", b),
         ]);
-        !circles(&sources.uses()).is_empty()
+        !sources.circles().is_empty()
     };
     assert!(!circle("pub struct Other; // use crate::a::Thing;"));
     assert!(!circle("pub struct Other;\n#[cfg(test)]\nmod tests { use crate::a::Thing; }"));
@@ -69,25 +70,4 @@ fn sources() -> Sources {
 
 fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
-}
-
-/// Edges of cycles: files that reach themselves, each with the file through which.
-fn circles(uses: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<String> {
-    let reached = |from: &Module| {
-        let mut reached = BTreeSet::new();
-        let mut next: Vec<&Module> = uses.get(from).into_iter().flatten().collect();
-        while let Some(module) = next.pop() {
-            if reached.insert(module) {
-                next.extend(uses.get(module).into_iter().flatten());
-            }
-        }
-        reached
-    };
-    let comes_back = |from: &Module, by: &Module| by == from || reached(by).contains(from);
-    let mut circles = Vec::new();
-    for (file, used) in uses {
-        let by = used.iter().filter(|by| comes_back(file, by));
-        circles.extend(by.map(|by| format!("{} -> {}", file.join("::"), by.join("::"))));
-    }
-    circles
 }

@@ -25,7 +25,7 @@ impl Sources {
         Sources(files.into_iter().map(|(module, text)| (path(module), File::of(text))).collect())
     }
 
-    /// Reads all files below a directory, except those of tests.
+    /// Reads all files below a directory, except those of tests and test kits.
     pub fn read(root: &Path) -> Self {
         let mut files = BTreeMap::new();
         read(root, &mut Vec::new(), &mut files);
@@ -39,6 +39,18 @@ impl Sources {
             (module.clone(), used.filter(|used| used != module).collect())
         };
         self.0.iter().map(of).collect()
+    }
+
+    /// The circles: sets of files that each use all others of the set, directly or by way of others.
+    pub fn circles(&self) -> BTreeSet<BTreeSet<Module>> {
+        let uses = self.uses();
+        let reached: BTreeMap<&Module, BTreeSet<&Module>> =
+            uses.keys().map(|file| (file, reached(&uses, file))).collect();
+        let circle = |file: &Module| {
+            let back = reached[file].iter().filter(|other| reached[**other].contains(file));
+            back.map(|other| (*other).clone()).collect()
+        };
+        uses.keys().filter(|file| reached[file].contains(file)).map(circle).collect()
     }
 
     /// The file that defines the item of a path in a module; `None` if that is in another crate.
@@ -66,6 +78,18 @@ impl Sources {
         }
         Some(at)
     }
+}
+
+/// The files that a file uses, directly or by way of others.
+fn reached<'a>(uses: &'a BTreeMap<Module, BTreeSet<Module>>, from: &Module) -> BTreeSet<&'a Module> {
+    let mut reached = BTreeSet::new();
+    let mut next: Vec<&Module> = uses.get(from).into_iter().flatten().collect();
+    while let Some(module) = next.pop() {
+        if reached.insert(module) {
+            next.extend(uses.get(module).into_iter().flatten());
+        }
+    }
+    reached
 }
 
 impl File {
@@ -140,15 +164,18 @@ fn paths(line: &str) -> Vec<Module> {
 }
 
 fn read(dir: &Path, module: &mut Module, files: &mut BTreeMap<Module, File>) {
-    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        let name = entry.file_name().into_string().unwrap();
-        if entry.path().is_dir() {
-            module.push(name);
-            read(&entry.path(), module, files);
+    for path in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if stem.ends_with("tests") || stem == "test_kit" {
+            continue;
+        }
+        if path.is_dir() {
+            module.push(stem);
+            read(&path, module, files);
             module.pop();
-        } else if let Some(stem) = name.strip_suffix(".rs").filter(|stem| *stem != "tests") {
-            let text = std::fs::read_to_string(entry.path()).unwrap();
-            let below = (!matches!(stem, "mod" | "lib")).then(|| stem.to_owned());
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let below = (!matches!(stem.as_str(), "mod" | "lib" | "main")).then_some(stem);
             files.insert(module.iter().cloned().chain(below).collect(), File::of(&text));
         }
     }
