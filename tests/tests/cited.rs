@@ -1,10 +1,12 @@
 //! Every test that a page of the documentation names exists, as does every file and function on the map of
-//! `ARCHITECTURE.md`.
+//! `ARCHITECTURE.md`, of the tour and in its pictures.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+use andrew_tests::sources::packages;
 
 /// Pages outside `docs`.
 const PAGES: [&str; 4] = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"];
@@ -160,10 +162,38 @@ fn a_name_that_does_not_exist_is_found() {
 #[test]
 fn every_path_of_the_architecture_exists() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let places = places(&std::fs::read_to_string(top.join("ARCHITECTURE.md")).unwrap());
-    let faults: Vec<String> = places.iter().filter_map(|place| fault(top, place)).collect();
-    assert!(places.len() > 100, "only {} paths were found", places.len());
-    assert!(faults.is_empty(), "ARCHITECTURE.md names what does not exist:\n{}", faults.join("\n"));
+    for (page, least) in [("ARCHITECTURE.md", 100), ("docs/tour.md", 10)] {
+        let places = places(&std::fs::read_to_string(top.join(page)).unwrap());
+        let faults: Vec<String> = places.iter().filter_map(|place| fault(top, place)).collect();
+        assert!(places.len() > least, "only {} paths were found in {page}", places.len());
+        assert!(faults.is_empty(), "{page} names what does not exist:\n{}", faults.join("\n"));
+    }
+}
+
+#[test]
+fn every_file_of_the_pictures_exists() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let pictures = files_in(&[top.join("docs/pictures")], "svg");
+    assert!(pictures.len() >= 3, "only {} pictures were found", pictures.len());
+    for picture in pictures {
+        let places = pictured(&std::fs::read_to_string(&picture).unwrap());
+        let faults: Vec<String> = places.iter().filter_map(|place| fault(top, place)).collect();
+        assert!(places.len() > 5, "only {} files were found in {}", places.len(), picture.display());
+        assert!(faults.is_empty(), "{}: {}", picture.display(), faults.join("\n"));
+    }
+}
+
+/// What a picture names in texts of the class `file`: "crate/path below src, name".
+fn pictured(picture: &str) -> Vec<CitedPath> {
+    let texts = picture.split("class=\"file\"").skip(1).filter_map(|rest| rest.split(['>', '<']).nth(1));
+    let place = |text: &str| {
+        let (path, name) = text.split_once(", ").unwrap_or((text, ""));
+        let (package, below) = path.split_once('/').unwrap_or((path, ""));
+        let of_package = packages().into_iter().find(|folder| folder.ends_with(package));
+        let path = of_package.unwrap_or_default().join("src").join(below).display().to_string();
+        CitedPath { path, names: vec![name.to_owned()] }
+    };
+    texts.map(place).collect()
 }
 
 #[test]
@@ -173,6 +203,9 @@ fn a_path_and_a_name_that_do_not_exist_are_found() {
         `tests/tests/cited.rs`, `unwritten`; `crate/word::Type`, `a / b`, `tests/tests`";
     let faults: Vec<String> = places(page).iter().filter_map(|place| fault(top, place)).collect();
     assert_eq!(faults, ["tests/tests/nowhere.rs", "tests/tests/cited.rs, unwritten"]);
+    let picture = "<text class=\"file\" x=\"9\">afs-kv/log.rs, Log</text><text class=\"file\">afs-kv/log.rs, Nobody</text>";
+    let faults: Vec<bool> = pictured(picture).iter().map(|place| fault(top, place).is_some()).collect();
+    assert_eq!(faults, [false, true]);
 }
 
 /// A path from the top of the project, and the functions or types that the page names after it.
