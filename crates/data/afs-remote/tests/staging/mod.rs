@@ -517,19 +517,17 @@ fn what_a_failing_disk_keeps_of_staged_chunks_is_freed_when_it_works_again() {
 #[test]
 fn what_a_failing_disk_keeps_is_freed_when_a_store_was_opened_again_after_a_failed_flush() {
     let world = World::new(21);
-    let ([given_up, other], disk) = ([1, 2].map(|number| world.room(number)), world.kit.disk.clone());
-    let told = world.client(&given_up, move |at| async move {
-        let handle = at.client.present(&other.capability, &other.secret)?;
-        let beside = At { client: at.client.clone(), handle };
-        beside.staged(1, MIB).await?;
-        at.staged(2, MIB).await?;
-        disk.set_failures(1_000_000, 0);
-        let failed = Err(Error::Failed(Failure::Io));
-        assert_eq!(at.client.forget_staged(&at.handle).await.map(drop), failed);
-        assert_eq!(beside.client.forget_staged(&beside.handle).await.map(drop), failed);
-        disk.set_failures(0, 0);
-        beside.stored(1, 10).await?;
-        beside.client.forget_staged(&beside.handle).await
+    let [given_up, other] = [1, 2].map(|number| world.room(number));
+    let beside = world.client(&other, |at| async move { at.stored(1, MIB).await }).unwrap();
+    world.client(&given_up, |at| async move { at.stored(1, MIB).await }).unwrap();
+    world.kit.disk.set_failures(1_000_000, 0);
+    let told = world.client(&given_up, |at| async move { at.client.forget_staged(&at.handle).await });
+    assert_eq!(told, Err(Error::Failed(Failure::Io)));
+    assert!(world.claim(other.tag, &beside).is_err(), "what cannot be made durable is not given");
+    world.kit.disk.set_failures(0, 0);
+    let told = world.client(&other, |at| async move {
+        at.stored(1, 10).await?;
+        at.client.forget_staged(&at.handle).await
     });
     told.unwrap();
     assert_eq!(world.kit.disk.filled(), 0);
