@@ -80,6 +80,7 @@ unit:
 
 LIVE := package(andrew-tests) and kind(test) and not test(/^(circles|cited|decisions|defences|picture|words|complete|simulated|contents|adversary)::/)
 live: quick
+	$(CARGO) build --profile quick -p afs-lab
 	@scripts/install-needed runner
 	ANDREW='$(QUICK)' $(CARGO) nextest run -p andrew-tests -E '$(LIVE)'
 

@@ -61,11 +61,14 @@ class Cells:
 
     def at(self, host, *words):
         """Our program in the network of a host."""
-        return run(["nsenter", f"--net=/run/netns/{PREFIX}-{host[0]}", self.program, *words])
+        return self.inside(host, self.program, *words)
+
+    def inside(self, host, *words):
+        return run(["nsenter", f"--net=/run/netns/{PREFIX}-{host[0]}", *words])
 
     def bulk(self, *words, host=MINE):
-        """What `andrew bench bulk` measured in one run."""
-        return json.loads(self.at(host, "--json", "bench", "bulk", "--runs", 1, *words))
+        """What `andrew-lab bench bulk` measured in one run."""
+        return json.loads(self.inside(host, processes.lab_of(self.program), "--json", "bench", "bulk", "--runs", 1, *words))
 
     def ours(self, size, readers, *words, host=MINE):
         """Stores by the mount with the data path, fetches by those given."""

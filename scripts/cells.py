@@ -31,8 +31,8 @@ class Cell:
         return listed()[1] + ".1.1"
 
     def load(self, directory, *words, by=None, security="rxgk", level="clear"):
-        """Begins calls of `andrew bench load`, of this program or of another one."""
-        command = [by or self.program, "--json", "bench", "load", "--server", self.server, "--directory", directory,
+        """Begins calls of `andrew-lab bench load`, beside this program or another one."""
+        command = [processes.lab_of(by or self.program), "--json", "bench", "load", "--server", self.server, "--directory", directory,
                    "--security", security, "--level", level, "--key-file", self.state / "keys/KeyFileExt", *words]
         return subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE)
 

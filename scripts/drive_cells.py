@@ -63,7 +63,10 @@ class Cells:
 
     def at(self, host, *words):
         """Our program in the network of a host."""
-        return run(["nsenter", f"--net=/run/netns/{PREFIX}-{host[0]}", self.program, *words])
+        return self.inside(host, self.program, *words)
+
+    def inside(self, host, *words):
+        return run(["nsenter", f"--net=/run/netns/{PREFIX}-{host[0]}", *words])
 
     def administer(self, *words):
         return self.at(SERVER, *words, "--state", self.state)
@@ -76,7 +79,7 @@ class Cells:
         self.administer("drive", "use", first, *(word for other in others for word in ["--copy", other]))
         folder, server = self.mount("lab-mount") / "lab", processes.of_state(self.program, self.state)
         words = ["--mount", folder, "--server", server, "--files", files, "--size", f"{mebibytes}M", "--at-once", at_once]
-        return json.loads(self.administer("--json", "lab", "nasd", *words))["organisations"]
+        return json.loads(self.inside(SERVER, processes.lab_of(self.program), "--json", "nasd", *words, "--state", self.state))["organisations"]
 
     def mount(self, name):
         folder = self.scratch / name

@@ -83,6 +83,9 @@ class Ours:
     def run(self, *words):
         return run([self.program, *words], env=self.env)
 
+    def lab(self, *words):
+        return run([processes.lab_of(self.program), "--json", *words], env=self.env)
+
 
 class Theirs:
     """OpenAFS's servers and its FUSE client, each in a network namespace."""

@@ -13,6 +13,11 @@ def end(*_):
 signal.signal(signal.SIGTERM, end)
 
 
+def lab_of(program):
+    """The laboratory's program, which is built beside ours."""
+    return Path(program).with_name("andrew-lab")
+
+
 def of_state(program, state):
     """The process of our servers that run on a state directory."""
     said = subprocess.run([str(program), "--json", "status", "--state", str(state)], capture_output=True, text=True)

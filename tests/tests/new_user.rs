@@ -82,7 +82,11 @@ fn runs(script: &str, name: &str, how: &str) {
     }
     let folder = ReadableFolder::new(name);
     let script = folder.copy(&root().join("crates/program/andrew/scripts").join(script));
+    let lab = andrew().with_file_name("andrew-lab");
     let andrew = folder.copy(&andrew());
+    if lab.exists() {
+        folder.copy(&lab);
+    }
     let mut command = apart(how);
     command.arg(script).arg(andrew).arg(&folder.0);
     let said = run(command, seconds(300));

@@ -1,7 +1,7 @@
 //! Parser and dispatcher of the command line, with one-line errors.
 
 use crate::commands::{
-    bench, completions, down, drive, fs, groups, import, key, lab, login, logout, man, mount, mount_guard,
+    completions, down, drive, fs, groups, import, key, login, logout, man, mount, mount_guard,
     openafs_options, passwd, pts, revoke, run_with_token, serve, server, ssh_keys, status, store, tokens,
     top, umount, up, user, vos,
 };
@@ -108,20 +108,29 @@ pub enum Command {
     SshKeys(ssh_keys::Args),
     /// Run a command with a token of its own, renewed while it runs
     RunWithToken(run_with_token::Args),
-    /// Measure a file system, Andrew's or any other
-    Bench(bench::Args),
-    /// Repeat the experiments of the papers on AFS and network-attached disks
-    Lab(lab::Args),
     /// Write the manual pages
     Man(man::Args),
     /// Write completions for a shell
     Completions(completions::Args),
 }
 
-impl Cli {
+/// A program with commands: `andrew`, and others whose arguments, errors and statuses are as its own.
+pub trait Program: CommandFactory + FromArgMatches {
+    /// Runs the selected command.
+    ///
+    /// # Errors
+    /// Wrong input, status 2; a failure, status 1.
+    fn run(self) -> CommandResult;
+
     /// Definition of the commands and options, with their help.
-    pub fn definition() -> clap::Command {
+    fn definition() -> clap::Command {
         flowing(Self::command())
+    }
+}
+
+impl Program for Cli {
+    fn run(self) -> CommandResult {
+        self.command.run(self.json)
     }
 }
 
@@ -182,24 +191,25 @@ impl Command {
             Self::Revoke(args) => args.run(json),
             Self::SshKeys(args) => args.run(json),
             Self::RunWithToken(args) => args.run(),
-            Self::Bench(args) => args.run(json),
-            Self::Lab(args) => args.run(json),
-            Self::Man(args) => args.run(json),
-            Self::Completions(args) => args.run(),
+            Self::Man(args) => args.run::<Cli>(json),
+            Self::Completions(args) => args.run::<Cli>(),
         }
     }
 }
 
-/// Parses `args` (with the program's name first), runs the command, and returns the exit status.
+/// Runs `andrew` with `args`, the program's name first.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run::<Cli>(&openafs_options::long_options(args.into_iter().collect()))
+}
+
+/// Parses `args` (with the program's name first), runs the command, and returns the exit status.
+pub fn run<P: Program>(args: &[OsString]) -> ExitCode {
     // Keys and passphrases are in this process's memory: it leaves no core file, and debuggers of the same user are
     // refused.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    let args = openafs_options::long_options(args.into_iter().collect());
-    let parsed =
-        Cli::definition().try_get_matches_from(&args).and_then(|found| Cli::from_arg_matches(&found));
+    let parsed = P::definition().try_get_matches_from(args).and_then(|found| P::from_arg_matches(&found));
     let outcome = match parsed {
-        Ok(cli) => cli.command.run(cli.json),
+        Ok(program) => program.run(),
         Err(error) if !error.use_stderr() => {
             let _ = error.print();
             return ExitCode::SUCCESS;
@@ -208,28 +218,28 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             let _ = error.print();
             return ExitCode::from(CommandError::USAGE);
         }
-        Err(error) => Err(CommandError::usage(one_line(&error, &args))),
+        Err(error) => Err(CommandError::usage(one_line(&error, P::command(), args))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Standard error may be a log on a full disk.
-            let _ = writeln!(std::io::stderr(), "andrew: {}", plain(&error.to_string()));
+            let _ = writeln!(std::io::stderr(), "{}: {}", P::command().get_name(), plain(&error.to_string()));
             ExitCode::from(error.status)
         }
     }
 }
 
 /// The parser's error in one line: the fault, and what would be right.
-fn one_line(error: &clap::Error, args: &[OsString]) -> String {
+fn one_line(error: &clap::Error, root: clap::Command, args: &[OsString]) -> String {
     let text = error.render().to_string();
     let what = text.lines().take_while(|l| !l.trim().is_empty());
     let what = what.map(str::trim).collect::<Vec<_>>().join(" ");
     let what = what.strip_prefix("error: ").unwrap_or(&what).to_owned();
-    format!("{what}; {}", advice(error, args))
+    format!("{what}; {}", advice(error, root, args))
 }
 
-fn advice(error: &clap::Error, args: &[OsString]) -> String {
+fn advice(error: &clap::Error, root: clap::Command, args: &[OsString]) -> String {
     for kind in [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue] {
         match error.get(kind) {
             Some(ContextValue::String(word)) => return format!("did you mean '{word}'?"),
@@ -239,7 +249,7 @@ fn advice(error: &clap::Error, args: &[OsString]) -> String {
             _ => {}
         }
     }
-    format!("see `{} --help`", openafs_options::command_path(args))
+    format!("see `{} --help`", openafs_options::command_path(root, args))
 }
 
 #[cfg(test)]
@@ -248,7 +258,7 @@ mod tests {
 
     fn error(line: &str) -> String {
         let args = openafs_options::long_options(line.split(' ').map(OsString::from).collect());
-        one_line(&Cli::try_parse_from(&args).unwrap_err(), &args)
+        one_line(&Cli::try_parse_from(&args).unwrap_err(), Cli::command(), &args)
     }
 
     #[test]

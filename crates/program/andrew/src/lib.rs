@@ -14,7 +14,7 @@ pub mod output;
 mod plain;
 pub mod running_cells;
 pub mod size;
-mod sys;
+pub mod sys;
 mod units;
 
 pub use cli::main;

@@ -105,12 +105,6 @@ fn bad_input_is_one_line_and_status_2() {
             "vos --servers 127.0.0.1 create 127.0.0.1 a 12",
             "vos: Could not create volume 12: '12' cannot be the name of a volume; use 1 to 22 letters, digits, '.', '-' and '_', not only digits, and no .readonly or .backup at the end",
         ),
-        ("bench andrew --src . --dir nowhere", "nowhere is not a directory; give an existing one with --dir"),
-        (
-            "bench andrew --src . --dir . --loads 0",
-            "invalid value '0' for '--loads <N>': 0 is not in 1..=256; see `andrew bench andrew --help`",
-        ),
-        ("bench andrew --src . --dir .", "--src: . holds no file; give the source tree of a program"),
         (
             "completions tcsh",
             "invalid value 'tcsh' for '<SHELL>' [possible values: bash, elvish, fish, powershell, zsh]; did you mean 'zsh'?",
@@ -141,7 +135,6 @@ fn every_command_explains_itself() {
         "umount",
         "fs",
         "vos",
-        "bench",
         "man",
         "completions",
         "fs listacl",
@@ -159,7 +152,6 @@ fn every_command_explains_itself() {
         "vos listvldb",
         "vos partinfo",
         "vos status",
-        "bench andrew",
     ];
     for command in commands {
         let output = home.run(&format!("{command} --help"));
@@ -192,9 +184,7 @@ fn man_pages_and_completions_come_from_the_definitions() {
     let count = std::fs::read_dir(home.file("pages")).unwrap().count();
     let said = format!("{count} manual pages are in pages\n");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), said);
-    for page in
-        ["andrew.1", "andrew-up.1", "andrew-fs-setacl.1", "andrew-vos-create.1", "andrew-bench-andrew.1"]
-    {
+    for page in ["andrew.1", "andrew-up.1", "andrew-fs-setacl.1", "andrew-vos-create.1"] {
         let text = std::fs::read_to_string(home.path().join("pages").join(page)).unwrap();
         let synopsis = text.split(".SH ").find_map(|part| part.strip_prefix("SYNOPSIS")).unwrap();
         assert!(synopsis.lines().filter(|line| !line.is_empty()).count() <= 6, "{page}: {synopsis}");

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 
 mod administrators;
-mod bench_bulk;
-mod bench_load;
 mod cells_of_a_user;
 mod command_line;
 mod core_files;
 mod daemons;
 mod home;
-mod lab;
 mod login;
+
+/// What a home of the tests runs.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_andrew");

@@ -122,7 +122,7 @@ struct ServerProcess {
     total: RefCell<f64>,
 }
 
-const WORDS: &str = "lab prototype serve";
+const WORDS: &str = "prototype serve";
 
 impl ServerProcess {
     fn start(program: &Path, directory: &Path) -> Result<Self, LabError> {
@@ -171,7 +171,7 @@ impl ServerProcess {
 impl System for ServerProcess {
     fn client(&self, number: u32, think: Duration) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(["--json", "lab", "prototype", "client", "--server", &self.address.to_string()]);
+        command.args(["--json", "prototype", "client", "--server", &self.address.to_string()]);
         command.args(["--target", &format!("target{number}"), "--think", &think.as_secs().to_string()]);
         command.arg("--cache").arg(self.directory.join(format!("cache{number}")));
         command

@@ -26,7 +26,7 @@ impl PeerProcess {
     /// # Errors
     /// The program cannot be run, or says something else.
     pub fn start(program: &Path) -> Result<Self, LabError> {
-        let words = ["lab", "peer", "--listen", "127.0.0.1:0"];
+        let words = ["peer", "--listen", "127.0.0.1:0"];
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().during("run", program)?;

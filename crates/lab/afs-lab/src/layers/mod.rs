@@ -2,7 +2,7 @@
 //! data path on one link, and a reader of chunks with and without a fetch ahead.
 //!
 //! The peer ([`Peer`]) sends, this end receives, compares nothing and counts. The peer is a process of its own on this machine, or
-//! one that the user has started on another (`andrew lab peer`).
+//! one that the user has started on another (`andrew-lab peer`).
 
 mod chunks;
 mod link;

@@ -90,7 +90,7 @@ impl Listener {
                 continue;
             }
             let mut command = Command::new(&self.program);
-            command.args(["--json", "lab", "prototype", "session", "--directory"]).arg(&self.directory);
+            command.args(["--json", "prototype", "session", "--directory"]).arg(&self.directory);
             command.stdin(Stdio::from(OwnedFd::from(stream)));
             let (served, say) = (processes.clone(), tell.clone());
             let serve = move || {

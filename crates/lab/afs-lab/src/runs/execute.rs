@@ -98,7 +98,7 @@ fn outcome(setting: &Setting<'_>, method: Method, memo: &Memo) -> Outcome {
         return refused("another file system to compare with, such as NFS (--beside nfs=DIR)");
     }
     if method.needs_costs() && setting.costs.is_none() {
-        return refused("costs measured on a server (--costs FILE, which `andrew lab costs` writes)");
+        return refused("costs measured on a server (--costs FILE, which `andrew-lab costs` writes)");
     }
     match method {
         Method::Description => Outcome::Description,
@@ -195,7 +195,7 @@ fn systems_note(setting: &Setting<'_>) -> String {
     );
     let Some(warm) = &costs.warm_client else {
         return format!(
-            "{sid} NASD with groups has no line: the calls of a client were not counted (`andrew lab costs --mount`)."
+            "{sid} NASD with groups has no line: the calls of a client were not counted (`andrew-lab costs --mount`)."
         );
     };
     let calls = warm.calls_per_minute.iter().map(|(call, count)| format!("{call} {count:.2}"));

@@ -16,10 +16,12 @@ const VOLUMES: &str = "A cell of two servers on this machine, started for this, 
 
 /// Section 6 of Howard et al. 1988.
 pub(super) fn volumes(setting: &Setting<'_>) -> Outcome {
-    let Some(program) = setting.program else {
-        return refused("the program, which starts servers for it");
+    let andrew =
+        setting.program.map(|program| program.with_file_name("andrew")).filter(|andrew| andrew.exists());
+    let Some(andrew) = andrew else {
+        return refused("the program `andrew` beside this one, which starts servers for it");
     };
-    let measured = OwnCell::start(program, setting.local)
+    let measured = OwnCell::start(&andrew, setting.local)
         .and_then(|cell| volumes::measure(&cell, setting.quick, setting.stop));
     match measured {
         Ok(sheet) => ran(Some(sheet), "", &[VOLUMES]),
@@ -103,7 +105,7 @@ pub(super) fn ran_note(ran: &Ran) -> String {
     };
     format!(
         "Columns with 'ran' were run: so many processes in one mount at once, each on a copy of its own, with {} s of waiting in the place of \
-         compiling (`andrew bench andrew --think`); the mean of their times, medians of runs. {server} 'ran model' is the model of the same \
+         compiling (`andrew-lab bench andrew --think`); the mean of their times, medians of runs. {server} 'ran model' is the model of the same \
          clients from load 1. They share the mount's cache and connections, and with the server this machine.",
         ran.think.as_secs()
     )

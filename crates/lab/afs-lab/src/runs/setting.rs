@@ -28,7 +28,7 @@ pub struct Setting<'a> {
     pub mount: Option<Mounted<'a>>,
     /// The program, for what starts servers or a peer.
     pub program: Option<&'a Path>,
-    /// A peer on another machine, for streams by the layers of the network (`andrew lab peer`); without one they are of this machine.
+    /// A peer on another machine, for streams by the layers of the network (`andrew-lab peer`); without one they are of this machine.
     pub peer: Option<SocketAddr>,
     /// Whether the servers run on another machine than this one, or outside of it where it is emulated.
     pub servers_are_apart: bool,

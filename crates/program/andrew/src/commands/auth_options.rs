@@ -84,7 +84,7 @@ fn local_token(system: &Arc<System>, path: &Path) -> CommandResult<Token> {
 ///
 /// # Errors
 /// There is no home directory for the default.
-pub(crate) fn key_file(given: Option<&Path>) -> CommandResult<PathBuf> {
+pub fn key_file(given: Option<&Path>) -> CommandResult<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
@@ -96,7 +96,7 @@ pub(crate) fn key_file(given: Option<&Path>) -> CommandResult<PathBuf> {
 ///
 /// # Errors
 /// The file does not exist, is not safe, or is damaged.
-pub(crate) fn key_ring(path: &Path) -> CommandResult<KeyRing> {
+pub fn key_ring(path: &Path) -> CommandResult<KeyRing> {
     let shown = path.display();
     let bytes = secret_file::read(path)?.ok_or_else(|| {
         CommandError::usage(format!("{shown} does not exist; name the cell's KeyFileExt with --key-file"))
@@ -105,7 +105,7 @@ pub(crate) fn key_ring(path: &Path) -> CommandResult<KeyRing> {
 }
 
 /// Error for a key file without a key of the required kind.
-pub(crate) fn no_key(path: &Path) -> CommandError {
+pub fn no_key(path: &Path) -> CommandError {
     CommandError::usage(format!("{} has no key to make a token with", path.display()))
 }
 

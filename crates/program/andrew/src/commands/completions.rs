@@ -1,6 +1,6 @@
 //! `andrew completions`: shell completions, from the same definitions as the parser.
 
-use crate::cli::Cli;
+use crate::cli::Program;
 use crate::error::CommandResult;
 use clap_complete::Shell;
 use std::io::{self, Write};
@@ -20,9 +20,11 @@ impl Args {
     ///
     /// # Errors
     /// None: a closed pipe is not an error.
-    pub fn run(self) -> CommandResult {
+    pub fn run<P: Program>(self) -> CommandResult {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::definition(), "andrew", &mut script);
+        let mut root = P::definition();
+        let name = root.get_name().to_owned();
+        clap_complete::generate(self.shell, &mut root, name, &mut script);
         let _ = io::stdout().write_all(&script);
         Ok(())
     }

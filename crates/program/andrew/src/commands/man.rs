@@ -1,6 +1,6 @@
 //! `andrew man`: the manual pages, from the same definitions as the parser.
 
-use crate::cli::Cli;
+use crate::cli::Program;
 use crate::error::{CommandError, CommandResult};
 use crate::output;
 use clap::Command;
@@ -19,16 +19,16 @@ pub struct Args {
 }
 
 impl Args {
-    /// Writes one page for each command: `andrew.1`, `andrew-up.1`, `andrew-fs-listacl.1` and so on.
+    /// Writes one page for each command of a program: `andrew.1`, `andrew-up.1`, `andrew-fs-listacl.1` and so on.
     ///
     /// # Errors
     /// The directory cannot be created or written to.
-    pub fn run(self, json: bool) -> CommandResult {
+    pub fn run<P: Program>(self, json: bool) -> CommandResult {
         let failed = |e: std::io::Error| {
             CommandError::failed(format!("cannot write manual pages to {}: {e}", self.out.display()))
         };
         fs::create_dir_all(&self.out).map_err(failed)?;
-        let mut root = Cli::definition().disable_help_subcommand(true);
+        let mut root = P::definition().disable_help_subcommand(true);
         root.build();
         let root = with_usage(root);
         let count = pages(&root);

@@ -1,9 +1,6 @@
 //! The commands, one file for each.
 
-mod auth_options;
-pub mod bench;
-mod bench_bulk;
-mod bench_load;
+pub mod auth_options;
 mod bypass_options;
 mod cache_secret;
 mod cells_options;
@@ -17,7 +14,6 @@ pub mod fs;
 pub mod groups;
 pub mod import;
 pub mod key;
-pub mod lab;
 pub mod login;
 pub mod logout;
 pub mod man;

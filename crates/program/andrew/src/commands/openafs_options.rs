@@ -38,20 +38,19 @@ fn is_rights(word: &str) -> bool {
 
 /// Long options of the subcommand that the words select.
 fn option_names(words: &[OsString]) -> Vec<String> {
-    let root = root();
+    let root = built(crate::cli::Cli::command());
     let (command, _) = selected(&root, words);
     command.get_arguments().filter_map(|a| a.get_long()).map(str::to_owned).collect()
 }
 
-/// The command that `args` (with the program's name first) select, as a user would type it.
-pub fn command_path(args: &[OsString]) -> String {
-    let root = root();
+/// The command of the program `root` that `args` (with its name first) select, as a user would type it.
+pub fn command_path(root: clap::Command, args: &[OsString]) -> String {
+    let root = built(root);
     let (_, names) = selected(&root, args.get(1..).unwrap_or_default());
-    ["andrew"].into_iter().chain(names).collect::<Vec<_>>().join(" ")
+    [root.get_name()].into_iter().chain(names).collect::<Vec<_>>().join(" ")
 }
 
-fn root() -> clap::Command {
-    let mut root = crate::cli::Cli::command();
+fn built(mut root: clap::Command) -> clap::Command {
     root.build();
     root
 }

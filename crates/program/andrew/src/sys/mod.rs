@@ -1,3 +1,3 @@
 //! System calls that Rust's library does not offer.
 
-pub(crate) mod signals;
+pub mod signals;

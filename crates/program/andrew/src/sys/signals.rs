@@ -7,16 +7,19 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// The signals that end a program.
-pub(crate) const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+pub const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// Some signals, blocked in every thread started after [`Signals::block`].
 #[derive(Clone)]
-pub(crate) struct Signals(libc::sigset_t);
+pub struct Signals(libc::sigset_t);
 
 impl Signals {
     /// Blocks `signals` in this thread; threads that it starts inherit that. Call before any other thread is started,
     /// since a signal ends the process through a thread that does not block it.
-    pub(crate) fn block(signals: &[i32]) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn block(signals: &[i32]) -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: sigemptyset initialises the whole set it is given; sigaddset only takes sets that
         // are initialised, and refuses signals that do not exist.
@@ -50,7 +53,10 @@ impl Signals {
     }
 
     /// Waits until one of them arrives; returns its number.
-    pub(crate) fn wait(&self) -> io::Result<i32> {
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn wait(&self) -> io::Result<i32> {
         let mut signal = 0;
         // SAFETY: both pointers are to live, initialised values.
         match unsafe { libc::sigwait(&self.0, &mut signal) } {

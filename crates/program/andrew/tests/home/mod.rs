@@ -33,7 +33,7 @@ impl Home {
 
     /// A command that is not started yet.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
+        let mut command = Command::new(crate::PROGRAM);
         command.args(words).current_dir(self.path()).env("HOME", self.path()).env("USER", "admin");
         OTHERS.iter().for_each(|name| _ = command.env_remove(name));
         command.env("ANDREW_RUN", self.path().join("run"));

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const PLACES_SHOWN_MAX: usize = 8;
 
 /// A cell with the means to run operations on its volumes.
-pub(in crate::commands) struct Ops {
+pub struct Ops {
     system: Arc<System>,
     _udp: Udp,
     admin: Admin,
@@ -47,7 +47,10 @@ struct SelectedCell {
 
 impl Ops {
     /// Selects the cell and opens connections and journal.
-    pub(in crate::commands) fn open(route: &RouteOptions, json: bool) -> CommandResult<Self> {
+    ///
+    /// # Errors
+    /// No cell is selected, its key or the user's token cannot be used, or there is no socket.
+    pub fn open(route: &RouteOptions, json: bool) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("vos: cannot open a socket: {e}"));
         let system = System::with_workers(1).map_err(|e| CommandError::failed(format!("vos: {e}")))?;
         let found = find(route)?;
@@ -68,7 +71,10 @@ impl Ops {
     }
 
     /// Runs an operation to its end.
-    pub(in crate::commands) fn run<T, F, W>(&self, work: W) -> CommandResult<T>
+    ///
+    /// # Errors
+    /// That of the operation, as a command tells it.
+    pub fn run<T, F, W>(&self, work: W) -> CommandResult<T>
     where
         W: FnOnce(Admin) -> F,
         F: Future<Output = AdminResult<T>>,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Options that select the cell and the journal.
 #[derive(clap::Args, Debug, Default)]
-pub(in crate::commands) struct RouteOptions {
+pub struct RouteOptions {
     /// Location servers of the cell, over the network [default: the cell of the state directory, as its owner, or else
     /// the one that is mounted here]
     #[arg(long, value_name = "HOST", value_parser = host_names::address, value_delimiter = ',', global = true)]

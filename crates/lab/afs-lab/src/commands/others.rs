@@ -1,11 +1,11 @@
 //! Other file systems to compare with, by names: `--beside NAME=DIR` and `--beside-server NAME=PID`.
 
 use crate::commands::bench_bulk::places;
-use crate::error::{CommandError, CommandResult};
 use afs_cell::mounts;
 use afs_lab::bulk::{Place, Process};
 use afs_lab::measure::{Mounted, NetProbe, OtherMount};
 use afs_lab::runs::Environment;
+use andrew::error::{CommandError, CommandResult};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -127,7 +127,7 @@ fn once<T>(all: &[Named<T>], option: &str) -> CommandResult {
 }
 
 fn usage(message: String) -> CommandError {
-    CommandError::usage(format!("lab: {message}"))
+    CommandError::usage(format!("{message}"))
 }
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
-//! `andrew bench load`: load of calls on a file server, without a cache manager.
+//! `andrew-lab bench load`: load of calls on a file server, without a cache manager.
 
 mod call_security;
 mod client;
 mod processor;
 mod report;
 
-use crate::error::{CommandError, CommandResult};
-use crate::output;
 use afs_lab::load::{self, Connect, LoadError, Rate, Target};
 use afs_wire::ids::{Fid, Uniquifier, VnodeId, VolumeId};
+use andrew::error::{CommandError, CommandResult};
+use andrew::output;
 pub(super) use call_security::CallSecurity;
 pub(super) use client::Client;
 use processor::Meter;
 use report::{Bulk, Connections, Listing, Report};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Options of `andrew bench load`.
+/// Options of `andrew-lab bench load`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the
@@ -27,9 +27,9 @@ call, first alone and then while another client lists the directories of --list:
 status of all entries, --in-flight calls at a time. Works with any AFS-3 file server.
 
 Examples:
-  andrew bench load --server 192.0.2.1 --directory 536870915.1.1
-  andrew bench load --server 127.0.0.1:7000 --directory 536870915.1.1 --in-flight 64 --json
-  andrew bench load --server 127.0.0.1 --directory 536870915.1.1 --only connections,fetch \\
+  andrew-lab bench load --server 192.0.2.1 --directory 536870915.1.1
+  andrew-lab bench load --server 127.0.0.1:7000 --directory 536870915.1.1 --in-flight 64 --json
+  andrew-lab bench load --server 127.0.0.1 --directory 536870915.1.1 --only connections,fetch \\
       --security rxgk --level crypt --key-file keys/KeyFileExt --server-pid 4711")]
 pub struct Args {
     /// File server, with its port if that is not 7000

@@ -2,11 +2,11 @@
 
 use super::failed;
 use super::mount_cache::MountCache;
-use crate::error::{CommandError, CommandResult};
-use crate::running_cells;
 use afs_cell::mounts::{self, Mount};
 use afs_cell::tokens::{MountLocation, known_cells};
 use afs_lab::bulk::{Cache, KernelCache, Place, Process};
+use andrew::error::{CommandError, CommandResult};
+use andrew::running_cells;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -18,7 +18,7 @@ type Given = [(String, u32)];
 ///
 /// # Errors
 /// It is not a directory, or a process does not run.
-pub(in crate::commands) fn writer(directory: &Path, given: &Given) -> CommandResult<Place> {
+pub(crate) fn writer(directory: &Path, given: &Given) -> CommandResult<Place> {
     place(directory, "--dir", false, given)
 }
 

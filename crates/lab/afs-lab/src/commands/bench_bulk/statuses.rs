@@ -2,12 +2,12 @@
 
 use super::mount_attributes as attributes;
 use crate::commands::bench_load::{CallSecurity, Client, fid};
-use crate::error::{CommandError, CommandResult};
 use afs_cell::mounts;
 use afs_cell::tokens::known_cells;
 use afs_lab::LabError;
 use afs_lab::bulk::SmallOperation;
 use afs_lab::load::{Repeated, Target, statuses_until};
+use andrew::error::{CommandError, CommandResult};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Output of `andrew bench bulk`: the report as text and JSON.
+//! Output of `andrew-lab bench bulk`: the report as text and JSON.
 
 use afs_lab::Spread;
 use afs_lab::bulk::{Measured, Operation, OthersTimes, Report, SizeReport};
@@ -23,7 +23,7 @@ impl fmt::Display for Answer {
 }
 
 fn show_size(f: &mut fmt::Formatter<'_>, size: &SizeReport) -> fmt::Result {
-    writeln!(f, "\n{}", crate::size::show(size.size_bytes))?;
+    writeln!(f, "\n{}", andrew::size::show(size.size_bytes))?;
     let mut shown: Option<&Path> = None;
     for one in &size.measured {
         if shown != Some(&one.directory) {

@@ -1,25 +1,25 @@
-//! `andrew lab run`.
+//! `andrew-lab run`.
 
 use super::choice::chosen;
 use super::others::{Named, Others};
 use super::{embedded, failed_folder};
 use crate::commands::bench::MountProbe;
 use crate::commands::bench_bulk::{BULK_DIRECTORIES, Stop, places};
-use crate::error::{CommandError, CommandResult};
-use crate::output;
 use afs_lab::andrew::Probe;
 use afs_lab::bulk::{Place, Process};
 use afs_lab::catalogue::Experiment;
 use afs_lab::measure::{Mounted, Served};
 use afs_lab::replay::MeasuredCosts;
 use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
+use andrew::error::{CommandError, CommandResult};
+use andrew::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Options of `andrew lab run`.
+/// Options of `andrew-lab run`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Each result is a file ID.json in the output directory, with the machine and the programs that it was obtained on. If
@@ -27,10 +27,10 @@ interrupted, run the same command again to resume: what has a result of the same
 cannot run here says what it lacks, and the others continue.
 
 Examples:
-  andrew lab run all --quick
-  andrew up --detach && andrew lab run all --mount ~/afs
-  andrew lab run howard88 --mount ~/afs --beside nfs=/mnt/nfs --beside-server nfs=1234 --beside disk=/var/tmp
-  andrew lab run gibson97 citi01-3.table3 --out results")]
+  andrew-lab run all --quick
+  andrew up --detach && andrew-lab run all --mount ~/afs
+  andrew-lab run howard88 --mount ~/afs --beside nfs=/mnt/nfs --beside-server nfs=1234 --beside disk=/var/tmp
+  andrew-lab run gibson97 citi01-3.table3 --out results")]
 pub struct Args {
     /// Tables, figures or papers, such as howard88.table6 or citi01-3; or all
     #[arg(value_name = "ID", required = true)]
@@ -64,7 +64,7 @@ pub struct Args {
     /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's
     #[arg(long, value_name = "FILE")]
     costs: Option<PathBuf>,
-    /// The other end of a link, where `andrew lab peer` listens, for streams by the layers of the network [default: a
+    /// The other end of a link, where `andrew-lab peer` listens, for streams by the layers of the network [default: a
     /// process on this machine]
     #[arg(long, value_name = "IP:PORT")]
     peer: Option<SocketAddr>,
@@ -81,7 +81,7 @@ impl Args {
     pub fn run(self, json: bool) -> CommandResult {
         let chosen = chosen(&self.ids)?;
         let costs = self.costs.as_deref().map(MeasuredCosts::read).transpose();
-        let costs = costs.map_err(|error| CommandError::usage(format!("lab: --costs: {error}")))?;
+        let costs = costs.map_err(|error| CommandError::usage(format!("--costs: {error}")))?;
         // Before any thread is started.
         let stop = Stop::on_signals(BULK_DIRECTORIES)?;
         let papers = embedded()?;
@@ -91,7 +91,7 @@ impl Args {
         if !local.is_dir() {
             let shown = local.display();
             return Err(CommandError::usage(format!(
-                "lab: {shown} is not a directory; give an existing one with --local"
+                "{shown} is not a directory; give an existing one with --local"
             )));
         }
         let mount = self.mount.as_deref().map(Mount::of).transpose()?;
@@ -126,11 +126,11 @@ impl Args {
         let failures = failures.map_err(failed_folder)?;
         output::show(json, &summary);
         if summary.results.len() < chosen.len() {
-            return Err(CommandError::failed("lab: interrupted; run the same command again to resume"));
+            return Err(CommandError::failed("interrupted; run the same command again to resume"));
         }
         match failures {
             0 => Ok(()),
-            count => Err(CommandError::failed(format!("lab: {count} experiments ended with an error"))),
+            count => Err(CommandError::failed(format!("{count} experiments ended with an error"))),
         }
     }
 
@@ -141,7 +141,7 @@ impl Args {
             Some(procfs) => Process::in_procfs(name, pid, procfs),
             None => Process::new(name, pid),
         };
-        process.map_err(|error| CommandError::usage(format!("lab: {error}")))
+        process.map_err(|error| CommandError::usage(format!("{error}")))
     }
 }
 
@@ -158,8 +158,7 @@ impl Mount {
         let place = places::writer(directory, &[])?;
         let Some(probe) = MountProbe::of(directory, None)? else {
             let shown = directory.display();
-            let message =
-                format!("lab: {shown} is in no mount of Andrew; `andrew status` shows those there are");
+            let message = format!("{shown} is in no mount of Andrew; `andrew status` shows those there are");
             return Err(CommandError::usage(message));
         };
         Ok(Self { place, probe })
@@ -244,6 +243,6 @@ impl fmt::Display for Summary {
                 (None, None) => writeln!(f)?,
             }
         }
-        writeln!(f, "results are in {0}; `andrew lab report {0}` makes a page of them", self.out)
+        writeln!(f, "results are in {0}; `andrew-lab report {0}` makes a page of them", self.out)
     }
 }

@@ -1,20 +1,20 @@
 //! One client of a load: a socket of its own, and the security of its calls.
 
 use super::call_security::{CallSecurity, Source, fresh, shared};
-use crate::error::{CommandError, CommandResult};
 use afs_lab::load::{self, Connect, Target};
 use afs_net::{System, Udp};
 use afs_wire::ids::Fid;
 use afs_wire::rpc::ServiceId;
+use andrew::error::{CommandError, CommandResult};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 /// A client with threads of its own. The socket is dropped before the threads.
-pub(in crate::commands) struct Client {
+pub(crate) struct Client {
     udp: Udp,
     source: Source,
     server: SocketAddr,
-    pub(in crate::commands) system: Arc<System>,
+    pub(crate) system: Arc<System>,
 }
 
 impl Client {
@@ -22,7 +22,7 @@ impl Client {
     ///
     /// # Errors
     /// There is no key to call with, or the socket cannot be opened.
-    pub(in crate::commands) fn open(server: SocketAddr, security: &CallSecurity) -> CommandResult<Self> {
+    pub(crate) fn open(server: SocketAddr, security: &CallSecurity) -> CommandResult<Self> {
         let failed = |e: std::io::Error| CommandError::failed(format!("bench: cannot open a socket: {e}"));
         let system = System::new().map_err(failed)?;
         let source = security.source(&system)?;
@@ -34,13 +34,13 @@ impl Client {
     }
 
     /// Target of calls about a directory that share a connection.
-    pub(in crate::commands) fn target(&self, directory: Fid) -> Target {
+    pub(crate) fn target(&self, directory: Fid) -> Target {
         let files = self.udp.rx().connection(self.server, ServiceId::FILE, shared(&self.source));
         Target { env: self.system.env(), files, directory }
     }
 
     /// Maker of connections that are not shared.
-    pub(in crate::commands) fn connect(&self) -> Connect {
+    pub(crate) fn connect(&self) -> Connect {
         let (rx, server, source) = (self.udp.rx().clone(), self.server, self.source.clone());
         Arc::new(move || rx.connection(server, ServiceId::FILE, fresh(&source)))
     }

@@ -1,22 +1,22 @@
-//! `andrew lab report`.
+//! `andrew-lab report`.
 
 use super::{embedded, failed_folder};
-use crate::error::{CommandError, CommandResult};
-use crate::output;
 use afs_lab::report::Report;
 use afs_lab::runs::ResultFolder;
+use andrew::error::{CommandError, CommandResult};
+use andrew::output;
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Options of `andrew lab report`.
+/// Options of `andrew-lab report`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Writes index.html, one page without references to other files, index.md, and the plots as SVG beside it. Each table and
 figure has the paper's numbers and those of this directory; what was not run says why.
 
 Example:
-  andrew lab report andrew-lab")]
+  andrew-lab report andrew-lab")]
 pub struct Args {
     /// Directory of the results, in which the report is written
     #[arg(value_name = "DIR", default_value = "andrew-lab")]
@@ -32,7 +32,7 @@ impl Args {
         if !self.directory.is_dir() {
             let shown = self.directory.display();
             return Err(CommandError::usage(format!(
-                "lab: {shown} is not a directory; `andrew lab run all --out {shown}` makes one with results"
+                "{shown} is not a directory; `andrew-lab run all --out {shown}` makes one with results"
             )));
         }
         let folder = ResultFolder::create(&self.directory).map_err(failed_folder)?;

@@ -1,4 +1,4 @@
-//! Report of `andrew bench load`, and its text form.
+//! Report of `andrew-lab bench load`, and its text form.
 
 use super::processor::Processor;
 use afs_lab::Spread;

@@ -1,7 +1,7 @@
 //! Experiments named on the command line: ids, papers, or all.
 
-use crate::error::{CommandError, CommandResult};
 use afs_lab::catalogue::{Experiment, experiments};
+use andrew::error::{CommandError, CommandResult};
 
 /// The experiments with these ids, or of these papers, in the catalogue's order, each once.
 ///
@@ -12,8 +12,7 @@ pub(super) fn chosen(names: &[String]) -> CommandResult<Vec<&'static Experiment>
         name == "all" || one.id == name || one.id.split('.').next() == Some(name)
     };
     if let Some(unknown) = names.iter().find(|name| !experiments().any(|one| is_of(one, name))) {
-        let message =
-            format!("lab: '{unknown}' is no table or figure; `andrew lab list` shows those there are");
+        let message = format!("'{unknown}' is no table or figure; `andrew-lab list` shows those there are");
         return Err(CommandError::usage(message));
     }
     Ok(experiments().filter(|one| names.iter().any(|name| is_of(one, name))).collect())
@@ -34,7 +33,7 @@ mod tests {
         assert_eq!(ids(&["citi01-3", "citi01-3.fig4", "howard88.table1"]), Ok(10));
         assert_eq!(
             ids(&["howard88.table99"]).unwrap_err(),
-            "lab: 'howard88.table99' is no table or figure; `andrew lab list` shows those there are"
+            "'howard88.table99' is no table or figure; `andrew-lab list` shows those there are"
         );
     }
 }

@@ -1,15 +1,15 @@
-//! `andrew lab nasd`: one load through the four organisations of disks of Gibson et al. 1997, as settings of a volume
+//! `andrew-lab nasd`: one load through the four organisations of disks of Gibson et al. 1997, as settings of a volume
 //! (`andrew vos setpath`), with what each costs the manager of files.
 
 use crate::commands::bench_bulk::{BULK_DIRECTORIES, Stop, length, mount_attributes, places};
 use crate::commands::bench_load::fid;
-use crate::commands::vos::ops::Ops;
-use crate::commands::vos::route_options::RouteOptions;
-use crate::error::{CommandError, CommandResult};
-use crate::output;
 use afs_admin::DataSettings;
 use afs_lab::bulk::{AT_ONCE_MAX, FILES_MAX, Many, ManyTaken, Operation, Place};
 use afs_wire::vol::{DataRoute, DriveCount, Placement};
+use andrew::commands::vos::ops::Ops;
+use andrew::commands::vos::route_options::RouteOptions;
+use andrew::error::{CommandError, CommandResult};
+use andrew::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Those that need most first: a mount that was refused a way does not ask for it again for three minutes.
 const ORDER: [DataRoute; 4] = [DataRoute::Drives, DataRoute::Commanded, DataRoute::Server, DataRoute::Calls];
 
-/// Options of `andrew lab nasd`.
+/// Options of `andrew-lab nasd`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Sets how the bytes of the volume that has DIR may travel (see `andrew vos setpath --help`), in turn as nasd, netscsi, sid and sad. In each,
@@ -32,8 +32,8 @@ one that has not used the volume for three minutes, such as a new one: it rememb
 
 Example:
   andrew vos create lab && andrew fs mkmount ~/afs/lab lab
-  andrew lab nasd --mount ~/afs/lab
-  andrew --json lab nasd --mount ~/afs/lab --files 64 --size 16M --at-once 2")]
+  andrew-lab nasd --mount ~/afs/lab
+  andrew-lab --json nasd --mount ~/afs/lab --files 64 --size 16M --at-once 2")]
 pub struct Args {
     /// Directory in a mount of Andrew to measure in; what is written there is removed
     #[arg(long, value_name = "DIR")]
@@ -67,7 +67,7 @@ impl Args {
         let volume = volume.ok_or_else(|| {
             let shown = self.mount.display();
             CommandError::usage(format!(
-                "lab: nasd: {shown} is in no mount of Andrew; `andrew status` shows those there are"
+                "nasd: {shown} is in no mount of Andrew; `andrew status` shows those there are"
             ))
         })?;
         let volume = volume.volume.to_string();
@@ -98,7 +98,7 @@ impl Args {
         });
         if place.processes.is_empty() {
             return Err(CommandError::usage(
-                "lab: nasd: no file server of this cell is a process of its own on this machine; start the cell with `andrew serve` and \
+                "nasd: no file server of this cell is a process of its own on this machine; start the cell with `andrew serve` and \
                  mount it with `andrew mount`, or give the process with --server",
             ));
         }
@@ -125,7 +125,7 @@ impl Args {
                 let Self { files, size: bytes, at_once, .. } = *self;
                 let load = Many { place, files, bytes, at_once, progress: &progress, stop: stop.flag() };
                 let taken = load.run().map_err(|error| {
-                    CommandError::failed(format!("lab: nasd: {route} over {width} drive(s): {error}"))
+                    CommandError::failed(format!("nasd: {route} over {width} drive(s): {error}"))
                 })?;
                 lines.extend(taken.map(|taken| Line::of(route, *width, &taken)));
             }
@@ -211,7 +211,7 @@ impl Line {
 
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = crate::size::show(self.size_bytes);
+        let size = andrew::size::show(self.size_bytes);
         writeln!(
             f,
             "{} files of {size}; new data of the partition go to {} drive(s)",

@@ -1,9 +1,6 @@
-//! `andrew bench`: benchmarks, and their reports.
+//! `andrew-lab bench`: benchmarks, and their reports.
 
 use crate::commands::{bench_bulk, bench_load};
-use crate::error::{CommandError, CommandResult};
-use crate::output;
-use crate::running_cells;
 use afs_cell::control::{ControlClient, Statistics};
 use afs_cell::mounts;
 use afs_cell::state::StateDir;
@@ -13,6 +10,9 @@ use afs_lab::andrew::{
     SourceTree,
 };
 use afs_lab::{LabError, Spread};
+use andrew::error::{CommandError, CommandResult};
+use andrew::output;
+use andrew::running_cells;
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// `andrew bench`.
+/// `andrew-lab bench`.
 #[derive(clap::Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
@@ -39,7 +39,7 @@ enum Command {
     Load(bench_load::Args),
 }
 
-/// Options of `andrew bench andrew`.
+/// Options of `andrew-lab bench andrew`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 The benchmark is that of Howard et al. 1988: MakeDir, Copy, ScanDir, ReadAll, Make, on a copy of a
@@ -50,9 +50,9 @@ process. With --against the runs alternate between the two directories, and the 
 compared.
 
 Examples:
-  andrew bench andrew --src ~/src/lua --dir ~/afs --runs 5
-  andrew bench andrew --src ~/src/lua --dir ~/afs --against /tmp
-  andrew bench andrew --src ~/src/lua --dir /tmp --loads 1,2,4 --make 'make -s -j2 all'")]
+  andrew-lab bench andrew --src ~/src/lua --dir ~/afs --runs 5
+  andrew-lab bench andrew --src ~/src/lua --dir ~/afs --against /tmp
+  andrew-lab bench andrew --src ~/src/lua --dir /tmp --loads 1,2,4 --make 'make -s -j2 all'")]
 pub struct AndrewArgs {
     /// Source tree to copy and build
     #[arg(long, value_name = "DIR")]
@@ -194,7 +194,7 @@ fn tell(bar: &ProgressBar, run: u32, progress: Progress) {
 }
 
 /// Probe of a mount of Andrew's: calls and packets from the mount, processor time from the cell.
-pub(in crate::commands) struct MountProbe {
+pub(crate) struct MountProbe {
     directory: PathBuf,
     state: StateDir,
 }
@@ -209,7 +209,7 @@ struct MountCounters {
 
 impl MountProbe {
     /// A probe for a directory in a mount of Andrew's; `None` elsewhere.
-    pub(in crate::commands) fn of(directory: &Path, state: Option<&Path>) -> CommandResult<Option<Self>> {
+    pub(crate) fn of(directory: &Path, state: Option<&Path>) -> CommandResult<Option<Self>> {
         let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         if mounts::containing(&real)?.is_none() {
             return Ok(None);

@@ -1,24 +1,24 @@
-//! `andrew bench bulk`: store and fetch of large files on any directory.
+//! `andrew-lab bench bulk`: store and fetch of large files on any directory.
 
-pub(in crate::commands) mod mount_attributes;
+pub(crate) mod mount_attributes;
 mod mount_cache;
-pub(in crate::commands) mod places;
+pub(crate) mod places;
 mod report;
 mod statuses;
 mod stop;
 
 use crate::commands::bench_load::CallSecurity;
-use crate::error::{CommandError, CommandResult};
-use crate::output;
 use afs_lab::LabError;
 use afs_lab::bulk::{Bulk, Place, Progress, RUNS_MAX, SmallOperation, StatOf};
+use andrew::error::{CommandError, CommandResult};
+use andrew::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::Answer;
 use statuses::Statuses;
 use std::path::PathBuf;
-pub(in crate::commands) use stop::{BULK_DIRECTORIES, Stop};
+pub(crate) use stop::{BULK_DIRECTORIES, Stop};
 
-/// Options of `andrew bench bulk`.
+/// Options of `andrew-lab bench bulk`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 For each size a file is written and closed (store), then read where nothing of it is cached (cold fetch)
@@ -41,9 +41,9 @@ the server of a mount of Andrew, anonymous without --security; elsewhere the sta
 the file system may have cached.
 
 Examples:
-  andrew bench bulk --dir ~/afs
-  andrew bench bulk --dir /mnt/on --read-dir /mnt/on --read-dir /mnt/off --size 100M --runs 5 --others
-  andrew bench bulk --dir /mnt/writer --read-dir /afs/example.org/scratch --pid client=4711 --pid server=4712")]
+  andrew-lab bench bulk --dir ~/afs
+  andrew-lab bench bulk --dir /mnt/on --read-dir /mnt/on --read-dir /mnt/off --size 100M --runs 5 --others
+  andrew-lab bench bulk --dir /mnt/writer --read-dir /afs/example.org/scratch --pid client=4711 --pid server=4712")]
 pub struct Args {
     /// Directory to store in; the files written there are removed afterwards
     #[arg(long, value_name = "DIR")]
@@ -127,12 +127,12 @@ fn tell(bar: &ProgressBar, progress: &Progress) {
     bar.inc(progress.bytes);
     if progress.bytes == 0 {
         let Progress { size_bytes, run, operation, .. } = progress;
-        bar.set_message(format!("{} run {} {operation}", crate::size::show(*size_bytes), run + 1));
+        bar.set_message(format!("{} run {} {operation}", andrew::size::show(*size_bytes), run + 1));
     }
 }
 
-pub(in crate::commands) fn length(text: &str) -> Result<u64, String> {
-    match crate::size::parse(text)? {
+pub(crate) fn length(text: &str) -> Result<u64, String> {
+    match andrew::size::parse(text)? {
         0 => Err("a file to measure has at least one byte".to_owned()),
         bytes => Ok(bytes),
     }

@@ -1,7 +1,5 @@
 //! Security options of a load: anonymous calls, or calls with the cell's key in a selected class and level.
 
-use crate::commands::auth_options::{key_file, key_ring, no_key};
-use crate::error::CommandResult;
 use afs_auth::Token;
 use afs_auth::keys::{CellKey, KeyRing};
 use afs_auth::rxgk::{self, Variant};
@@ -9,13 +7,15 @@ use afs_auth::rxkad;
 use afs_net::System;
 use afs_rpc::{Security, SecuritySource};
 use afs_rx::{ClientSecurity, NullClient};
+use andrew::commands::auth_options::{key_file, key_ring, no_key};
+use andrew::error::CommandResult;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Security class, level and key of the calls.
 #[derive(clap::Args, Debug)]
-pub(in crate::commands) struct CallSecurity {
+pub(crate) struct CallSecurity {
     /// Security class of the calls; all but null make a token with the cell's key
     #[arg(long, value_name = "CLASS", default_value = "null")]
     security: Class,

@@ -1,6 +1,7 @@
-//! Tests of `andrew bench load` on a served cell: every part, in every security class.
+//! Tests of `andrew-lab bench load` on a served cell: every part, in every security class.
 #![allow(clippy::unwrap_used)]
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::home::free_ports;
@@ -15,16 +16,16 @@ impl Cell {
     fn start() -> Self {
         let base_port = free_ports();
         let cell = Self { home: tempfile::tempdir().unwrap(), base_port };
-        cell.done(&format!("serve --rxkad --base-port {base_port} --detach"));
+        cell.andrew(&format!("serve --rxkad --base-port {base_port} --detach"));
         cell
     }
 
     fn run(&self, line: &str) -> Output {
-        self.command(line).output().unwrap()
+        self.command(Path::new(crate::PROGRAM), line).output().unwrap()
     }
 
-    fn command(&self, line: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_andrew"));
+    fn command(&self, program: &Path, line: &str) -> Command {
+        let mut command = Command::new(program);
         command.args(line.split(' ')).current_dir(self.home.path()).env("HOME", self.home.path());
         for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "ANDREW_TOKENS"] {
             command.env_remove(name);
@@ -34,19 +35,24 @@ impl Cell {
 
     /// Files of the cell's first volume.
     fn file_count(&self) -> u64 {
-        let volume = serde_json::from_str(&self.done("--json vos examine root.cell")).unwrap();
+        let volume = serde_json::from_str(&self.andrew("--json vos examine root.cell")).unwrap();
         find(&volume, "files").unwrap_or_else(|| unreachable!("{volume}"))
     }
 
     fn done(&self, line: &str) -> String {
-        let output = self.run(line);
-        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        said(line, &self.run(line))
+    }
+
+    /// Output of the program `andrew`, which is built beside this crate's.
+    fn andrew(&self, line: &str) -> String {
+        let program = Path::new(crate::PROGRAM).with_file_name("andrew");
+        assert!(program.exists(), "{} is not there: `cargo build -p andrew`", program.display());
+        said(line, &self.command(&program, line).output().unwrap())
     }
 
     /// Fid of the top directory of the cell's first volume.
     fn directory(&self) -> String {
-        let volumes = self.done("vos listvol");
+        let volumes = self.andrew("vos listvol");
         let line = volumes.lines().find(|line| line.starts_with("root.cell")).unwrap();
         format!("{}.1.1", line.split_whitespace().nth(1).unwrap())
     }
@@ -59,8 +65,15 @@ impl Cell {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        self.run("down");
+        let program = Path::new(crate::PROGRAM).with_file_name("andrew");
+        let _ = self.command(&program, "down").output();
     }
+}
+
+/// What a program that must succeed has said.
+fn said(line: &str, output: &Output) -> String {
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]
@@ -118,10 +131,10 @@ fn statuses_are_asked_for_beside_a_listing_of_what_was_kept() {
 fn costs_of_calls_are_measured_and_replayed() {
     let cell = Cell::start();
     let (directory, port) = (cell.directory(), cell.base_port);
-    let running: serde_json::Value = serde_json::from_str(&cell.done("--json status")).unwrap();
+    let running: serde_json::Value = serde_json::from_str(&cell.andrew("--json status")).unwrap();
     let pid = find(&running, "pid").unwrap_or_else(|| unreachable!("{running}"));
     let server =
-        format!("lab costs --server 127.0.0.1:{port} --directory {directory} --calls 64 --security rxkad");
+        format!("costs --server 127.0.0.1:{port} --directory {directory} --calls 64 --security rxkad");
     let said = cell.done(&format!("{server} --server-pid {pid} --out costs.json"));
     assert!(said.ends_with("the costs are in costs.json\n"), "{said}");
     let text = std::fs::read_to_string(cell.home.path().join("costs.json")).unwrap();
@@ -159,7 +172,7 @@ fn costs_of_calls_are_measured_and_replayed() {
     let again = cell.load(&directory, "--only creations --creations 64 --security rxkad");
     assert!(again.status.success(), "{again:?}");
     cell.done(
-        "lab run gibson97.table4b gibson97.table7-nfs gibson97.fig7 --quick --costs costs.json --out results",
+        "run gibson97.table4b gibson97.table7-nfs gibson97.fig7 --quick --costs costs.json --out results",
     );
     let table7 = std::fs::read_to_string(cell.home.path().join("results/gibson97.table7-nfs.json")).unwrap();
     assert!(
@@ -181,7 +194,8 @@ fn costs_of_calls_are_measured_and_replayed() {
 /// What was measured before is written, and no file is left.
 fn a_signal_ends_it(cell: &Cell, line: &str) {
     let empty = cell.file_count();
-    let mut command = cell.command(&format!("{line} --only path,calls --out part.json"));
+    let mut command =
+        cell.command(Path::new(crate::PROGRAM), &format!("{line} --only path,calls --out part.json"));
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     while cell.file_count() == empty {
         std::thread::yield_now();
@@ -189,7 +203,7 @@ fn a_signal_ends_it(cell: &Cell, line: &str) {
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), &*said), (Some(1), "andrew: lab: costs: interrupted\n"));
+    assert_eq!((output.status.code(), &*said), (Some(1), "andrew-lab: costs: interrupted\n"));
     let part = std::fs::read_to_string(cell.home.path().join("part.json")).unwrap();
     assert!(part.contains("; interrupted\"") && !part.contains("BulkStatus"), "{part}");
     assert_eq!(cell.file_count(), empty);

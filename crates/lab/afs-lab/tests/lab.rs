@@ -1,4 +1,4 @@
-//! Tests of `andrew lab`: the list, and a quick run of everything.
+//! Tests of `andrew-lab`: the list, and a quick run of everything.
 #![allow(clippy::unwrap_used)]
 
 use crate::home;
@@ -9,21 +9,21 @@ use serde_json::Value;
 #[test]
 fn the_list_has_every_table_with_what_it_lacks() {
     let home = Home::new();
-    let list: Value = serde_json::from_str(&home.done("lab list --json")).unwrap();
+    let list: Value = serde_json::from_str(&home.done("list --json")).unwrap();
     let list = list.as_array().unwrap();
     assert_eq!(list.len(), 55);
     for line in list {
         let is_refused = line["state"] == "refused";
         assert_eq!(is_refused, line["reason"].is_string(), "{line}");
     }
-    let text = home.done("lab list citi01-3");
+    let text = home.done("list citi01-3");
     assert!(
         text.starts_with("C. J. Antonelli") && text.contains("citi01-3.fig5") && !text.contains("gibson97")
     );
-    let said = home.refused(2, "lab list nothing");
+    let said = home.refused(2, "list nothing");
     assert_eq!(
         said,
-        "andrew: lab: 'nothing' is no table or figure; `andrew lab list` shows those there are\n"
+        "andrew-lab: 'nothing' is no table or figure; `andrew-lab list` shows those there are\n"
     );
 }
 
@@ -31,8 +31,8 @@ fn the_list_has_every_table_with_what_it_lacks() {
 fn a_directory_that_is_not_there_is_told_before_the_first_experiment() {
     let home = Home::new();
     assert_eq!(
-        home.refused(2, "lab run all --quick --local nowhere"),
-        "andrew: lab: nowhere is not a directory; give an existing one with --local\n"
+        home.refused(2, "run all --quick --local nowhere"),
+        "andrew-lab: nowhere is not a directory; give an existing one with --local\n"
     );
 }
 
@@ -40,7 +40,7 @@ fn a_directory_that_is_not_there_is_told_before_the_first_experiment() {
 fn all_is_run_and_nothing_twice() {
     let home = Home::new();
     let run = |line: &str| -> Value { serde_json::from_str(&home.done(line)).unwrap() };
-    let first = run("lab run all --quick --out results --json");
+    let first = run("run all --quick --out results --json");
     let results = first["results"].as_array().unwrap();
     assert_eq!(results.len(), 55);
     for result in results {
@@ -51,14 +51,14 @@ fn all_is_run_and_nothing_twice() {
         assert!(file["environment"]["cores"].as_u64().unwrap() > 0, "{id}");
         assert_eq!(result["state"] == "refused", file["lacks"].is_string(), "{id}");
     }
-    let again = run("lab run all --quick --out results --json");
+    let again = run("run all --quick --out results --json");
     let states = |run: &Value, state: &str| {
         run["results"].as_array().unwrap().iter().filter(|one| one["state"] == state).count()
     };
     assert!(states(&first, "ran") >= 13, "{first}");
     assert_eq!((states(&again, "ran"), states(&again, "was_done")), (0, states(&first, "ran")));
 
-    let report = run("lab report results --json");
+    let report = run("report results --json");
     assert_eq!(report["results"], 55);
     let page = std::fs::read_to_string(home.file("results/index.html")).unwrap();
     for result in results {
@@ -67,31 +67,28 @@ fn all_is_run_and_nothing_twice() {
     assert!(home.file("results/index.md").exists() && home.file("results/gibson97.fig6.svg").exists());
     volumes(&home);
     prototype(&home);
-    let plain = home.refused(2, "lab run howard88.table6 --mount results");
-    assert!(plain.starts_with("andrew: lab: results is in no mount of Andrew; "), "{plain}");
-    let plain = home.refused(2, "lab nasd --mount results");
-    assert!(plain.starts_with("andrew: lab: nasd: results is in no mount of Andrew; "), "{plain}");
+    let plain = home.refused(2, "run howard88.table6 --mount results");
+    assert!(plain.starts_with("andrew-lab: results is in no mount of Andrew; "), "{plain}");
+    let plain = home.refused(2, "nasd --mount results");
+    assert!(plain.starts_with("andrew-lab: nasd: results is in no mount of Andrew; "), "{plain}");
     let lines = [
-        ("--beside nfs=results", "andrew: lab: --beside nfs: results is in a mount of type "),
-        (
-            "--beside disk=results --beside disk=results",
-            "andrew: lab: --beside disk: the name is given twice",
-        ),
+        ("--beside nfs=results", "andrew-lab: --beside nfs: results is in a mount of type "),
+        ("--beside disk=results --beside disk=results", "andrew-lab: --beside disk: the name is given twice"),
         (
             "--beside disk=results --beside-server nfs=1",
-            "andrew: lab: --beside-server nfs: there is no --beside nfs=DIR",
+            "andrew-lab: --beside-server nfs: there is no --beside nfs=DIR",
         ),
-        ("--beside disk=nowhere", "andrew: nowhere is not a directory"),
+        ("--beside disk=nowhere", "andrew-lab: nowhere is not a directory"),
     ];
     for (words, why) in lines {
-        let said = home.refused(2, &format!("lab run howard88.table11 {words}"));
+        let said = home.refused(2, &format!("run howard88.table11 {words}"));
         assert!(said.starts_with(why), "{said}");
     }
     std::fs::write(home.file("costs"), "{\"what\": \"x\", \"calls\": {\"FetchStatus\": []}}").unwrap();
-    let costs = home.refused(2, "lab run gibson97.fig7 --again --costs costs");
-    assert!(costs.starts_with("andrew: lab: --costs: the points of FetchStatus are none"), "{costs}");
-    let missing = home.refused(2, "lab report nowhere");
-    assert!(missing.starts_with("andrew: lab: nowhere is not a directory; "), "{missing}");
+    let costs = home.refused(2, "run gibson97.fig7 --again --costs costs");
+    assert!(costs.starts_with("andrew-lab: --costs: the points of FetchStatus are none"), "{costs}");
+    let missing = home.refused(2, "report nowhere");
+    assert!(missing.starts_with("andrew-lab: nowhere is not a directory; "), "{missing}");
 }
 
 fn sheet(home: &Home, id: &str) -> (Vec<String>, Vec<Vec<Value>>) {
@@ -140,9 +137,9 @@ fn volumes(home: &Home) {
 #[test]
 fn a_peer_says_where_it_listens_and_ends_with_its_input() {
     let home = Home::new();
-    let said: Value = serde_json::from_str(&home.done("lab peer --listen 127.0.0.1:0 --json")).unwrap();
+    let said: Value = serde_json::from_str(&home.done("peer --listen 127.0.0.1:0 --json")).unwrap();
     assert!(said["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{said}");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let line = format!("lab peer --listen {}", taken.local_addr().unwrap());
+    let line = format!("peer --listen {}", taken.local_addr().unwrap());
     assert!(home.refused(1, &line).contains("cannot listen at 127.0.0.1:"));
 }

@@ -1,5 +1,8 @@
-//! `andrew lab`: the tables and figures of the papers, beside what is measured here.
+//! Commands of `andrew-lab`, one file for each.
 
+mod bench;
+mod bench_bulk;
+mod bench_load;
 mod choice;
 mod costs;
 mod list;
@@ -10,24 +13,36 @@ mod prototype;
 mod report;
 mod run;
 
-use crate::error::{CommandError, CommandResult};
 use afs_lab::papers::{Paper, PaperError, papers};
 use afs_lab::runs::FolderError;
-use clap::Subcommand;
+use andrew::cli::Program;
+use andrew::commands::{completions, man};
+use andrew::error::{CommandError, CommandResult};
+use clap::builder::styling::Styles;
+use clap::{Parser, Subcommand};
 
-/// `andrew lab`.
-#[derive(clap::Args, Debug)]
+/// Experiments with file systems: the tables and figures of papers, and benchmarks.
+#[derive(Parser, Debug)]
 #[command(
+    name = "andrew-lab",
+    version,
+    styles = Styles::plain(),
+    subcommand_required = true,
     arg_required_else_help = true,
+    max_term_width = 100,
     after_help = "\
 Each table and figure of three papers (Howard et al. 1988, CITI TR 01-3, Gibson et al. 1997) beside what is obtained here.
+The program `andrew`, which some experiments start, is expected beside this one.
 
 Examples:
-  andrew lab list
-  andrew lab run all --quick && andrew lab report andrew-lab
-  andrew up --detach && andrew lab run howard88 citi01-3 --mount ~/afs"
+  andrew-lab list
+  andrew-lab run all --quick && andrew-lab report andrew-lab
+  andrew up --detach && andrew-lab run howard88 citi01-3 --mount ~/afs"
 )]
-pub struct Args {
+pub struct Cli {
+    /// Print JSON instead of text
+    #[arg(long, global = true, display_order = 900)]
+    json: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -44,19 +59,22 @@ enum Command {
     Nasd(nasd::Args),
     /// Be the other end of a link, for streams by the layers of the network
     Peer(peer::Args),
-    /// Processes of the prototype of 1984, which `andrew lab run` starts
+    /// Processes of the prototype of 1984, which `andrew-lab run` starts
     #[command(hide = true)]
     Prototype(prototype::Args),
     /// Write a page of all tables and figures with the results of a directory
     Report(report::Args),
+    /// Measure a file system, Andrew's or any other
+    Bench(bench::Args),
+    /// Write the manual pages
+    Man(man::Args),
+    /// Write completions for a shell
+    Completions(completions::Args),
 }
 
-impl Args {
-    /// Runs the selected command.
-    ///
-    /// # Errors
-    /// Invalid options, status 2; a failure while it runs, status 1.
-    pub fn run(self, json: bool) -> CommandResult {
+impl Program for Cli {
+    fn run(self) -> CommandResult {
+        let json = self.json;
         match self.command {
             Command::List(args) => args.run(json),
             Command::Costs(args) => args.run(json),
@@ -65,6 +83,9 @@ impl Args {
             Command::Peer(args) => args.run(json),
             Command::Prototype(args) => args.run(json),
             Command::Report(args) => args.run(json),
+            Command::Bench(args) => args.run(json),
+            Command::Man(args) => args.run::<Self>(json),
+            Command::Completions(args) => args.run::<Self>(),
         }
     }
 }
@@ -75,9 +96,19 @@ fn embedded() -> CommandResult<Vec<Paper>> {
 }
 
 fn failed(error: PaperError) -> CommandError {
-    CommandError::failed(format!("lab: {error}"))
+    CommandError::failed(error)
 }
 
 fn failed_folder(error: FolderError) -> CommandError {
-    CommandError::failed(format!("lab: {error}"))
+    CommandError::failed(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::definition().debug_assert();
+    }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The path is not in a mount of Andrew's, or may not be read.
-pub(in crate::commands) fn text(path: &Path, name: &str) -> Result<String, LabError> {
+pub(crate) fn text(path: &Path, name: &str) -> Result<String, LabError> {
     let value = properties::get(path, name).map_err(|error| failed("read the state of", path, error))?;
     Ok(String::from_utf8_lossy(&value).into_owned())
 }

@@ -1,15 +1,15 @@
-//! `andrew lab list`.
+//! `andrew-lab list`.
 
 use super::choice::chosen;
 use super::embedded;
-use crate::error::CommandResult;
-use crate::output;
 use afs_lab::catalogue::Method;
 use afs_lab::papers::{Kind, Paper};
+use andrew::error::CommandResult;
+use andrew::output;
 use serde::Serialize;
 use std::fmt;
 
-/// Options of `andrew lab list`.
+/// Options of `andrew-lab list`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Tables, figures or papers, such as howard88.table6 or citi01-3

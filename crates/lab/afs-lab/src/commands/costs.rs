@@ -1,10 +1,8 @@
-//! `andrew lab costs`.
+//! `andrew-lab costs`.
 
 use super::run::Mount;
 use crate::commands::bench_bulk::Stop;
 use crate::commands::bench_load::{CallSecurity, Client, fid, server};
-use crate::error::{CommandError, CommandResult};
-use crate::output;
 use afs_lab::bulk::Process;
 use afs_lab::error::LabError;
 use afs_lab::load::{Costs, LoadError};
@@ -12,12 +10,14 @@ use afs_lab::measure::warm_client;
 use afs_lab::replay::MeasuredCosts;
 use afs_lab::runs::{Environment, load_average};
 use afs_wire::ids::Fid;
+use andrew::error::{CommandError, CommandResult};
+use andrew::output;
 use serde::Serialize;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Options of `andrew lab costs`.
+/// Options of `andrew-lab costs`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Makes many equal calls of each kind to a file server on this machine, and divides the processor time of its process by
@@ -30,10 +30,10 @@ With --mount, 171 files are read there past the cache in each minute, as many as
 trace, and the calls for capabilities and layouts are counted, for the replay of NASD with groups.
 
 Example:
-  andrew lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --out costs.json
-  andrew lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --only layouts,rooms --mount ~/afs \\
+  andrew-lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --out costs.json
+  andrew-lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --only layouts,rooms --mount ~/afs \\
       --onto costs.json --out costs.json
-  andrew lab run gibson97 --costs costs.json")]
+  andrew-lab run gibson97 --costs costs.json")]
 pub struct Args {
     /// File server, with its port if that is not 7000
     #[arg(long, value_name = "IP[:PORT]", value_parser = server)]
@@ -97,13 +97,13 @@ impl Args {
     /// written; a signal.
     pub fn run(self, json: bool) -> CommandResult {
         let onto = self.onto.as_deref().map(MeasuredCosts::read).transpose();
-        let onto = onto.map_err(|error| CommandError::usage(format!("lab: --onto: {error}")))?;
+        let onto = onto.map_err(|error| CommandError::usage(format!("--onto: {error}")))?;
         let mount = self.mount.as_deref().map(Mount::of).transpose()?;
         // Before any thread is started.
         let stop = Stop::on_signals("files named load-N, or a directory named andrew-lab-warm-N,")?;
-        let failed = |error: String| CommandError::failed(format!("lab: costs: {error}"));
+        let failed = |error: String| CommandError::failed(format!("costs: {error}"));
         let process = Process::new("server".into(), self.server_pid);
-        let process = process.map_err(|error| CommandError::usage(format!("lab: --server-pid: {error}")))?;
+        let process = process.map_err(|error| CommandError::usage(format!("--server-pid: {error}")))?;
         let clock = || process.time().map_err(|error| LoadError::Clock(error.to_string()));
         let client = Client::open(self.server, &self.security)?;
         let target = client.target(self.directory);

@@ -1,4 +1,4 @@
-//! Tests of `andrew bench bulk` on an ordinary directory: reports, refusals, and that nothing is left behind.
+//! Tests of `andrew-lab bench bulk` on an ordinary directory: reports, refusals, and that nothing is left behind.
 #![allow(clippy::unwrap_used)]
 
 use crate::home;
@@ -53,7 +53,7 @@ fn every_size_is_stored_and_fetched_and_the_report_has_its_form() {
 #[test]
 fn wrong_options_are_one_line_and_status_2() {
     let home = Home::new();
-    let see = "see `andrew bench bulk --help`";
+    let see = "see `andrew-lab bench bulk --help`";
     for (line, want) in [
         ("", format!("the following required arguments were not provided: --dir <DIR>; {see}")),
         ("--dir nowhere", "nowhere is not a directory; give an existing one with --dir".into()),
@@ -71,10 +71,10 @@ fn wrong_options_are_one_line_and_status_2() {
             format!("invalid value 'server' for '--pid <NAME=PID>': 'server' is not like client=4711; {see}"),
         ),
     ] {
-        assert_eq!(home.refused(2, &format!("bench bulk {line}")), format!("andrew: {want}\n"));
+        assert_eq!(home.refused(2, &format!("bench bulk {line}")), format!("andrew-lab: {want}\n"));
     }
     let ended = home.refused(2, "bench bulk --dir . --pid server=4194305");
-    assert!(ended.starts_with("andrew: bench: process 4194305: "), "{ended}");
+    assert!(ended.starts_with("andrew-lab: bench: process 4194305: "), "{ended}");
     assert_eq!(entries(home.path()), 0);
 }
 
@@ -93,13 +93,13 @@ fn a_full_disk_is_an_error_and_leaves_nothing() {
         eprintln!("SKIPPED: user namespaces, in which a small disk is mounted, are not permitted");
         return;
     }
-    let andrew = env!("CARGO_BIN_EXE_andrew");
+    let lab = crate::PROGRAM;
     let output = namespace(&format!(
-        "{mount} && {andrew} bench bulk --dir disk --size 1M,4M --runs 1; echo $?; ls -A disk"
+        "{mount} && {lab} bench bulk --dir disk --size 1M,4M --runs 1; echo $?; ls -A disk"
     ));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.starts_with("andrew: bench: write disk/andrew-bulk-") && said.contains("No space left"),
+        said.starts_with("andrew-lab: bench: write disk/andrew-bulk-") && said.contains("No space left"),
         "{said}"
     );
     assert_eq!((said.lines().count(), &*String::from_utf8(output.stdout).unwrap()), (1, "1\n"));
@@ -127,7 +127,7 @@ fn a_signal_ends_it_and_leaves_nothing() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(said, "andrew: bench: interrupted; what was written is removed\n");
+        assert_eq!(said, "andrew-lab: bench: interrupted; what was written is removed\n");
         assert!(output.stdout.is_empty());
         assert_eq!(entries(&home.file("files")), 0);
     }
@@ -138,10 +138,12 @@ fn its_help_page_and_completions_come_from_the_definitions() {
     let home = Home::new();
     let help = home.done("bench bulk --help");
     assert!(
-        help.contains("Usage: andrew bench bulk") && help.contains("--read-dir") && help.contains("--json")
+        help.contains("Usage: andrew-lab bench bulk")
+            && help.contains("--read-dir")
+            && help.contains("--json")
     );
     home.done("man --out pages");
-    let page = fs::read_to_string(home.file("pages/andrew-bench-bulk.1")).unwrap();
+    let page = fs::read_to_string(home.file("pages/andrew-lab-bench-bulk.1")).unwrap();
     assert!(page.contains("cold fetch"), "{page}");
     for shell in ["bash", "zsh", "fish"] {
         assert!(home.done(&format!("completions {shell}")).contains("read-dir"), "{shell}");

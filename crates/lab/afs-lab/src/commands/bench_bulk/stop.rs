@@ -1,16 +1,16 @@
 //! Flag that a signal raises, so that a measurement ends at its next block or call and removes what it wrote.
 
-use crate::error::{CommandError, CommandResult};
-use crate::sys::signals::{STOP, Signals};
 use afs_net::threads;
+use andrew::error::{CommandError, CommandResult};
+use andrew::sys::signals::{STOP, Signals};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether SIGINT, SIGTERM or SIGHUP has arrived.
-pub(in crate::commands) struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop(Arc<AtomicBool>);
 
 /// What the measurements of files leave when they end at once.
-pub(in crate::commands) const BULK_DIRECTORIES: &str = "directories named andrew-bulk-N";
+pub(crate) const BULK_DIRECTORIES: &str = "directories named andrew-bulk-N";
 
 impl Stop {
     /// Receives the signals from now on. To be called before any other thread is started. The second signal ends the
@@ -18,14 +18,14 @@ impl Stop {
     ///
     /// # Errors
     /// No thread can be started.
-    pub(in crate::commands) fn on_signals(left: &'static str) -> CommandResult<Self> {
+    pub(crate) fn on_signals(left: &'static str) -> CommandResult<Self> {
         let signals = Signals::block(&STOP).map_err(CommandError::failed)?;
         let flag = Arc::new(AtomicBool::new(false));
         let raised = flag.clone();
         let wait = move || {
             while signals.wait().is_ok() {
                 if raised.swap(true, Ordering::AcqRel) {
-                    eprintln!("andrew: ended at once; {left} are left");
+                    eprintln!("andrew-lab: ended at once; {left} are left");
                     std::process::exit(i32::from(CommandError::FAILURE));
                 }
             }
@@ -34,7 +34,7 @@ impl Stop {
         Ok(Self(flag))
     }
 
-    pub(in crate::commands) fn flag(&self) -> &Arc<AtomicBool> {
+    pub(crate) fn flag(&self) -> &Arc<AtomicBool> {
         &self.0
     }
 }

@@ -1,9 +1,9 @@
-//! `andrew lab prototype`: processes of the prototype of 1984, which the lab starts itself.
+//! `andrew-lab prototype`: processes of the prototype of 1984, which the lab starts itself.
 
-use crate::error::{CommandError, CommandResult};
-use crate::output;
 use afs_lab::prototype::{ClientPlace, ClientRun, Ended, Listener, session};
 use afs_net::threads;
+use andrew::error::{CommandError, CommandResult};
+use andrew::output;
 use clap::Subcommand;
 use serde::Serialize;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// `andrew lab prototype`.
+/// `andrew-lab prototype`.
 #[derive(clap::Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
@@ -75,7 +75,7 @@ impl Args {
 }
 
 fn failed(what: &str, error: impl fmt::Display) -> CommandError {
-    CommandError::failed(format!("lab: prototype: cannot {what}: {error}"))
+    CommandError::failed(format!("prototype: cannot {what}: {error}"))
 }
 
 /// Says where it listens, and a line for each process that has ended.
