@@ -2,11 +2,9 @@
 //!
 //! [`andrew`] is the five-phase Andrew benchmark of Howard et al., "Scale and Performance in a Distributed
 //! File System" (ACM TOCS 6(1), 1988), section 2.3. [`bulk`] stores and fetches large files, as CITI TR 01-3 does
-//! (section 7). [`load`] makes calls to a file server directly. The lab puts what the papers printed beside what is
-//! measured here: [`papers`] are their tables and figures, [`catalogue`] tells how each is repeated, [`model`] is the
-//! analytic one of Gibson et al. 1997 and [`trace`] generates traces like its own, which
-//! [`replay`] replays, [`closed`] is a server with many clients, [`clients`] runs them, [`prototype`] that of 1984, [`measure`] measures, [`layers`] those of the network,
-//! [`volumes`] operations on volumes, [`runs`] runs experiments and keeps their results, [`report`] writes them into one page.
+//! (section 7). [`load`] makes calls to a file server directly. The lab repeats what papers measured: [`catalogue`] tells how, [`clients`] runs many
+//! clients, [`prototype`] is that of 1984, [`measure`] measures, [`layers`] those of the network, [`volumes`] operations on volumes, [`runs`] runs
+//! experiments and keeps their results. `scripts/lab-report` puts them beside the papers' numbers, and computes what follows from those.
 //!
 //! This crate is an experiment driver: it uses the file system from outside, as a user's programs do. It
 //! therefore reads the clock, starts threads and runs commands, which the crates of the file system itself
@@ -17,21 +15,18 @@ pub mod bulk;
 pub mod catalogue;
 pub mod clients;
 mod close;
-pub mod closed;
+pub mod demands;
 pub mod error;
 pub mod layers;
 pub mod load;
 pub mod measure;
-pub mod model;
-pub mod papers;
+pub mod measured_costs;
 pub mod prototype;
-pub mod replay;
-pub mod report;
 pub mod runs;
 mod scratch;
+pub mod sheet;
 mod split_mix;
 pub mod spread;
-pub mod trace;
 pub mod volumes;
 
 pub use error::LabError;

@@ -20,9 +20,7 @@ fn bad_input_is_one_line_and_status_2() {
 #[test]
 fn every_command_explains_itself_and_has_a_page() {
     let home = Home::new();
-    for command in
-        ["", "list", "costs", "run", "nasd", "peer", "report", "bench", "bench andrew", "bench load"]
-    {
+    for command in ["", "costs", "run", "nasd", "peer", "bench", "bench andrew", "bench load"] {
         let text = home.done(&format!("{command} --help"));
         assert!(text.contains("Usage: andrew-lab") && text.contains("--json"), "{command}: {text}");
     }

@@ -1,7 +1,7 @@
 //! Runs of the benchmark by many processes at once, on a system whose server may have a part of a processor.
 
 use super::cap::Cap;
-use crate::closed::Demands;
+use crate::demands::Demands;
 use crate::error::{Context, LabError};
 use crate::spread::Spread;
 use serde_json::Value;
@@ -102,7 +102,7 @@ impl Loads<'_> {
         let part = self.part.unwrap_or((alone.processor / (PAPER * alone.elapsed)).min(1.0));
         let cap = self.server.and_then(|server| Cap::on(server, part).ok());
         let part = if cap.is_some() { part } else { 1.0 };
-        let demands = Demands { elapsed: alone.elapsed, processor: alone.processor / part, disk: 0.0 };
+        let demands = Demands { elapsed: alone.elapsed, processor: alone.processor / part };
         let (loads, runs) = if self.quick { (&self.loads[..3], 1) } else { (self.loads, 3) };
         let mut measured = Vec::new();
         for clients in loads {

@@ -12,5 +12,5 @@ mod table;
 pub use loads::{AtLoad, Ran};
 pub use mounted::Clients;
 pub use prototype::{PrototypeClients, PrototypeRan, Usage};
-pub use prototype_tables::{add_relative, table3, table4};
-pub use table::add_ran;
+pub use prototype_tables::{relative_times, table3, table4};
+pub use table::by_load;

@@ -2,8 +2,9 @@
 
 use super::loads::Ran;
 use super::prototype::{PrototypeRan, Usage};
-use crate::papers::{Cell, Sheet};
+use crate::sheet::{Cell, Sheet};
 use crate::spread::Spread;
+use std::collections::BTreeSet;
 
 fn rounded(number: f64, digits: f64) -> Cell {
     Cell::from((number * digits).round() / digits)
@@ -89,16 +90,21 @@ pub fn table4(prototype: &PrototypeRan) -> Sheet {
     sheet
 }
 
-/// Adds what was run to Figure 1, a sheet with the column `load_units`: times in percent of those at load 1.
-pub fn add_relative(sheet: &mut Sheet, name: &str, ran: &Ran) {
-    let Some(load_units) = sheet.column("load_units") else { return };
-    sheet.columns.push(name.to_owned());
-    sheet.units.push("%".to_owned());
-    let median = |load: f64| ran.at(load).map(|at| at.elapsed.median);
-    for row in &mut sheet.rows {
-        let load = row.get(load_units).and_then(Cell::number);
-        row.push(relative(load.and_then(median), median(1.0)));
+/// Columns of Figure 1 for what was run, by their names: times in percent of those at load 1.
+#[must_use]
+pub fn relative_times(columns: &[(&str, &Ran)]) -> Sheet {
+    let mut sheet = Sheet::new(&[("load_units", "load units")]);
+    let loads: BTreeSet<u32> = columns.iter().flat_map(|(_, ran)| &ran.loads).map(|at| at.load).collect();
+    sheet.rows.extend(loads.iter().map(|load| vec![f64::from(*load).into()]));
+    for (name, ran) in columns {
+        sheet.columns.push((*name).to_owned());
+        sheet.units.push("%".to_owned());
+        let median = |load: f64| ran.at(load).map(|at| at.elapsed.median);
+        for (row, load) in sheet.rows.iter_mut().zip(&loads) {
+            row.push(relative(median(f64::from(*load)), median(1.0)));
+        }
     }
+    sheet
 }
 
 #[cfg(test)]
@@ -106,7 +112,7 @@ pub fn add_relative(sheet: &mut Sheet, name: &str, ran: &Ran) {
 mod tests {
     use super::super::loads::AtLoad;
     use super::*;
-    use crate::closed::Demands;
+    use crate::demands::Demands;
     use serde_json::json;
     use std::time::Duration;
 
@@ -117,7 +123,7 @@ mod tests {
             processor: 0.5,
             said: vec![json!({ "checks": 4, "checks_seconds": 0.002 * f64::from(*load) })],
         };
-        let demands = Demands { elapsed: 2.0, processor: 0.2, disk: 0.0 };
+        let demands = Demands { elapsed: 2.0, processor: 0.2 };
         Ran { loads: loads.iter().map(at).collect(), demands, part: 0.5, think: Duration::from_secs(1) }
     }
 
@@ -129,10 +135,14 @@ mod tests {
         assert_eq!(numbers(0), [1.0, 2.0, 1.0, 3.0, 100.0, 0.5, 0.5, 0.5, 100.0, 4.0, 100.0]);
         assert_eq!(numbers(1), [5.0, 3.0, 2.0, 4.0, 150.0, 2.5, 2.5, 2.5, 500.0]);
         assert_eq!(sheet.columns.len(), sheet.rows[1].len());
-        let mut figure = Sheet::new(&[("load_units", "")]);
-        figure.rows = vec![vec![1.0.into()], vec![5.0.into()], vec![500.0.into()]];
-        add_relative(&mut figure, "ran_prototype", &prototype.ran);
-        assert_eq!(figure.points("load_units", "ran_prototype"), [(1.0, 100.0), (5.0, 150.0)]);
+        let figure =
+            relative_times(&[("ran_prototype", &prototype.ran), ("ran_andrew", &ran(&[(1, 4.0), (8, 6.0)]))]);
+        let cell = Cell::from;
+        assert_eq!(figure.rows[0], [cell(1.0), cell(100.0), cell(100.0)]);
+        assert_eq!(
+            figure.rows[1..],
+            [[cell(5.0), cell(150.0), Cell::NotAtHand], [cell(8.0), Cell::NotAtHand, cell(150.0)]]
+        );
     }
 
     #[test]

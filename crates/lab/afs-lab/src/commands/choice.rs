@@ -12,7 +12,8 @@ pub(super) fn chosen(names: &[String]) -> CommandResult<Vec<&'static Experiment>
         name == "all" || one.id == name || one.id.split('.').next() == Some(name)
     };
     if let Some(unknown) = names.iter().find(|name| !experiments().any(|one| is_of(one, name))) {
-        let message = format!("'{unknown}' is no table or figure; `andrew-lab list` shows those there are");
+        let message =
+            format!("'{unknown}' is not measured; `scripts/lab-report --list` shows all tables and figures");
         return Err(CommandError::usage(message));
     }
     Ok(experiments().filter(|one| names.iter().any(|name| is_of(one, name))).collect())
@@ -29,11 +30,11 @@ mod tests {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             chosen(&names).map(|all| all.len()).map_err(|error| error.message)
         };
-        assert_eq!(ids(&["all"]), Ok(55));
-        assert_eq!(ids(&["citi01-3", "citi01-3.fig4", "howard88.table1"]), Ok(10));
+        assert_eq!(ids(&["all"]), Ok(25));
+        assert_eq!(ids(&["citi01-3", "citi01-3.fig4", "howard88.table1"]), Ok(8));
         assert_eq!(
             ids(&["howard88.table99"]).unwrap_err(),
-            "'howard88.table99' is no table or figure; `andrew-lab list` shows those there are"
+            "'howard88.table99' is not measured; `scripts/lab-report --list` shows all tables and figures"
         );
     }
 }

@@ -7,7 +7,7 @@ use afs_lab::bulk::Process;
 use afs_lab::error::LabError;
 use afs_lab::load::{Costs, LoadError};
 use afs_lab::measure::warm_client;
-use afs_lab::replay::MeasuredCosts;
+use afs_lab::measured_costs::MeasuredCosts;
 use afs_lab::runs::{Environment, load_average};
 use afs_wire::ids::Fid;
 use andrew::error::{CommandError, CommandResult};
@@ -33,7 +33,7 @@ Example:
   andrew-lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --out costs.json
   andrew-lab costs --server 127.0.0.1 --directory 536870915.1.1 --server-pid 4711 --only layouts,rooms --mount ~/afs \\
       --onto costs.json --out costs.json
-  andrew-lab run gibson97 --costs costs.json")]
+  scripts/lab-report andrew-lab --costs costs.json")]
 pub struct Args {
     /// File server, with its port if that is not 7000
     #[arg(long, value_name = "IP[:PORT]", value_parser = server)]

@@ -5,15 +5,12 @@ mod bench_bulk;
 mod bench_load;
 mod choice;
 mod costs;
-mod list;
 mod nasd;
 mod others;
 mod peer;
 mod prototype;
-mod report;
 mod run;
 
-use afs_lab::papers::{Paper, PaperError, papers};
 use afs_lab::runs::FolderError;
 use andrew::cli::Program;
 use andrew::commands::{completions, man};
@@ -31,12 +28,12 @@ use clap::{Parser, Subcommand};
     arg_required_else_help = true,
     max_term_width = 100,
     after_help = "\
-Each table and figure of three papers (Howard et al. 1988, CITI TR 01-3, Gibson et al. 1997) beside what is obtained here.
+Tables and figures of Howard et al. 1988 and CITI TR 01-3 are measured here; `scripts/lab-report` puts them beside the papers'
+numbers, with those of Gibson et al. 1997, which it computes.
 The program `andrew`, which some experiments start, is expected beside this one.
 
 Examples:
-  andrew-lab list
-  andrew-lab run all --quick && andrew-lab report andrew-lab
+  andrew-lab run all --quick && scripts/lab-report andrew-lab
   andrew up --detach && andrew-lab run howard88 citi01-3 --mount ~/afs"
 )]
 pub struct Cli {
@@ -49,9 +46,7 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// List the tables and figures, and whether each can be repeated here
-    List(list::Args),
-    /// Measure what calls cost a server's processor, for --costs of the runs
+    /// Measure what calls cost a server's processor, for --costs of scripts/lab-report
     Costs(costs::Args),
     /// Repeat experiments, and keep their results in a directory
     Run(run::Args),
@@ -62,8 +57,6 @@ enum Command {
     /// Processes of the prototype of 1984, which `andrew-lab run` starts
     #[command(hide = true)]
     Prototype(prototype::Args),
-    /// Write a page of all tables and figures with the results of a directory
-    Report(report::Args),
     /// Measure a file system, Andrew's or any other
     Bench(bench::Args),
     /// Write the manual pages
@@ -76,27 +69,16 @@ impl Program for Cli {
     fn run(self) -> CommandResult {
         let json = self.json;
         match self.command {
-            Command::List(args) => args.run(json),
             Command::Costs(args) => args.run(json),
             Command::Run(args) => args.run(json),
             Command::Nasd(args) => args.run(json),
             Command::Peer(args) => args.run(json),
             Command::Prototype(args) => args.run(json),
-            Command::Report(args) => args.run(json),
             Command::Bench(args) => args.run(json),
             Command::Man(args) => args.run::<Self>(json),
             Command::Completions(args) => args.run::<Self>(),
         }
     }
-}
-
-/// The embedded papers.
-fn embedded() -> CommandResult<Vec<Paper>> {
-    papers().map_err(failed)
-}
-
-fn failed(error: PaperError) -> CommandError {
-    CommandError::failed(error)
 }
 
 fn failed_folder(error: FolderError) -> CommandError {

@@ -1,15 +1,14 @@
 //! `andrew-lab run`.
 
 use super::choice::chosen;
+use super::failed_folder;
 use super::others::{Named, Others};
-use super::{embedded, failed_folder};
 use crate::commands::bench::MountProbe;
 use crate::commands::bench_bulk::{BULK_DIRECTORIES, Stop, places};
 use afs_lab::andrew::Probe;
 use afs_lab::bulk::{Place, Process};
 use afs_lab::catalogue::Experiment;
 use afs_lab::measure::{Mounted, Served};
-use afs_lab::replay::MeasuredCosts;
 use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
 use andrew::error::{CommandError, CommandResult};
 use andrew::output;
@@ -30,7 +29,7 @@ Examples:
   andrew-lab run all --quick
   andrew up --detach && andrew-lab run all --mount ~/afs
   andrew-lab run howard88 --mount ~/afs --beside nfs=/mnt/nfs --beside-server nfs=1234 --beside disk=/var/tmp
-  andrew-lab run gibson97 citi01-3.table3 --out results")]
+  andrew-lab run citi01-3.table3 --out results")]
 pub struct Args {
     /// Tables, figures or papers, such as howard88.table6 or citi01-3; or all
     #[arg(value_name = "ID", required = true)]
@@ -61,9 +60,6 @@ pub struct Args {
     /// procfs of the machine that runs the processes of --server and --beside-server, mounted here: they run outside of this one
     #[arg(long, value_name = "DIR")]
     proc: Option<PathBuf>,
-    /// Costs of calls measured on a server, as JSON, for the replay of traces (gibson97.fig7) instead of the paper's
-    #[arg(long, value_name = "FILE")]
-    costs: Option<PathBuf>,
     /// The other end of a link, where `andrew-lab peer` listens, for streams by the layers of the network [default: a
     /// process on this machine]
     #[arg(long, value_name = "IP:PORT")]
@@ -77,14 +73,11 @@ impl Args {
     /// Runs the experiments and prints what came of each.
     ///
     /// # Errors
-    /// An id that does not exist, or a file that is none of costs, status 2; an experiment that failed, or a signal, status 1.
+    /// An id that does not exist, status 2; an experiment that failed, or a signal, status 1.
     pub fn run(self, json: bool) -> CommandResult {
         let chosen = chosen(&self.ids)?;
-        let costs = self.costs.as_deref().map(MeasuredCosts::read).transpose();
-        let costs = costs.map_err(|error| CommandError::usage(format!("--costs: {error}")))?;
         // Before any thread is started.
         let stop = Stop::on_signals(BULK_DIRECTORIES)?;
-        let papers = embedded()?;
         let folder = ResultFolder::create(&self.out).map_err(failed_folder)?;
         let local = self.local.clone().unwrap_or_else(std::env::temp_dir);
         // Said now, not by each experiment at its end.
@@ -103,13 +96,11 @@ impl Args {
         let probes = others.probes();
         let program = std::env::current_exe().ok();
         let setting = Setting {
-            papers: &papers,
             environment: others.added_to(Environment::of(env!("CARGO_PKG_VERSION"))),
             quick: self.quick,
             date: &|| jiff::Timestamp::now().to_string(),
             stop: stop.flag(),
             local: &local,
-            costs: costs.as_ref(),
             mount: mount.as_ref().map(|mount| mount.mounted(served.as_ref())),
             program: program.as_deref(),
             peer: self.peer,
@@ -220,7 +211,6 @@ impl Summary {
 fn line(id: &'static str, result: &RunResult) -> Line {
     let (state, reason) = match &result.outcome {
         Outcome::Ran { .. } => ("ran", None),
-        Outcome::Description => ("description", None),
         Outcome::Refused { lacks } => ("refused", Some(lacks.clone())),
         Outcome::Failed { error } => ("failed", Some(error.clone())),
     };
@@ -232,7 +222,6 @@ impl fmt::Display for Summary {
         for Line { id, state, reason, seconds } in &self.results {
             let told = match *state {
                 "was_done" => "had a result",
-                "description" => "nothing to measure",
                 other => other,
             };
             write!(f, "{id:<30} {told}")?;
@@ -243,6 +232,6 @@ impl fmt::Display for Summary {
                 (None, None) => writeln!(f)?,
             }
         }
-        writeln!(f, "results are in {0}; `andrew-lab report {0}` makes a page of them", self.out)
+        writeln!(f, "results are in {0}; `scripts/lab-report {0}` makes a page of them", self.out)
     }
 }

@@ -5,7 +5,7 @@ use super::chunks::{Readings, read};
 use super::link::Link;
 use super::streams::Stream;
 use crate::error::LabError;
-use crate::papers::{Cell, Sheet};
+use crate::sheet::{Cell, Sheet};
 use crate::spread::Spread;
 use std::sync::atomic::{AtomicBool, Ordering};
 

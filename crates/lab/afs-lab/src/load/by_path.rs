@@ -18,12 +18,12 @@ use bytes::Bytes;
 use super::Target;
 use super::costs::{Costs, Files, Kind, SIZES, files};
 use super::error::{LoadError, failed};
-use crate::replay::MeasuredCosts;
+use crate::measured_costs::MeasuredCosts;
 
 /// Names of the costs of a read and of a store with its CommitStore.
-pub const PATH_READ: &str = "read by the data path";
+const PATH_READ: &str = "read by the data path";
 /// The same of a store.
-pub const PATH_STORE: &str = "store by the data path";
+const PATH_STORE: &str = "store by the data path";
 
 /// Bytes that are given to a store at a time.
 const PIECE: usize = 256 << 10;

@@ -13,12 +13,12 @@ use afs_wire::rpc::Request;
 use super::Target;
 use super::costs::{CALLS_MIN, Costs, Files, Kind, files};
 use super::error::{LoadError, is_refused_as};
-use crate::replay::MeasuredCosts;
+use crate::measured_costs::MeasuredCosts;
 
 /// Capabilities of a BulkCapability.
 pub const REQUESTS: [usize; 4] = [1, 8, 16, 32];
 /// Name of the costs of a BulkCapability by requests.
-pub const BULK_BY_REQUESTS: &str = "BulkCapability by requests";
+const BULK_BY_REQUESTS: &str = "BulkCapability by requests";
 /// Calls that a client makes for capabilities and layouts.
 pub const CAPABILITY_CALLS: [&str; 8] = [
     DataPath::NAME,

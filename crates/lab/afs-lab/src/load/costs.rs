@@ -17,7 +17,7 @@ use super::Target;
 use super::bulk::{fetch, put};
 use super::calls::many;
 use super::error::{LoadError, is_refused_as};
-use crate::replay::MeasuredCosts;
+use crate::measured_costs::MeasuredCosts;
 
 /// Bytes of the files that are stored, fetched and removed, as in Table 4(b).
 pub const SIZES: [u64; 11] = [0, 1, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 1_048_576];
@@ -30,7 +30,7 @@ pub(super) const BYTES_MAX: u64 = 256 << 20;
 pub(super) const CALLS_MIN: u32 = 64;
 
 /// Name of the costs of a BulkStatus by entries: the trace has one cost for it.
-pub const BULK_BY_ENTRIES: &str = "BulkStatus by entries";
+const BULK_BY_ENTRIES: &str = "BulkStatus by entries";
 
 /// A measurement of costs.
 pub struct Costs<'a> {

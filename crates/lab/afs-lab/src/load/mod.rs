@@ -20,12 +20,11 @@ mod room_costs;
 
 pub(crate) use bulk::put;
 pub use bulk::{Throughput, fetch, remove, store};
-pub use by_path::{PATH_READ, PATH_STORE};
 pub use caller::callbacks;
 pub use calls::{Rate, creations, names, statuses};
-pub use capability_costs::{BULK_BY_REQUESTS, CAPABILITY_CALLS, REQUESTS};
+pub use capability_costs::{CAPABILITY_CALLS, REQUESTS};
 pub use connections::{Connect, connections, first_calls};
-pub use costs::{BULK_BY_ENTRIES, Costs, ENTRIES, SIZES};
+pub use costs::{Costs, ENTRIES, SIZES};
 pub(crate) use error::During;
 pub use error::LoadError;
 pub use latency::Latency;

@@ -21,7 +21,7 @@ use super::Target;
 use super::capability_costs::is_absent;
 use super::costs::{Costs, Files, Kind, files};
 use super::error::{During, LoadError, failed};
-use crate::replay::MeasuredCosts;
+use crate::measured_costs::MeasuredCosts;
 
 /// Bytes of the files that are stored.
 const STORED: [u64; 5] = [1, 8192, 65_536, 1 << 20, 8 << 20];

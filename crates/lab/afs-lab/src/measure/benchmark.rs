@@ -3,9 +3,9 @@
 use super::program::Program;
 use super::{Mounted, OtherMount};
 use crate::andrew::{Benchmark, Counters, MakeCommand, Phase, Probe, Report, SourceTree};
-use crate::closed::Demands;
+use crate::demands::Demands;
 use crate::error::LabError;
-use crate::papers::{Cell, Sheet};
+use crate::sheet::{Cell, Sheet};
 use crate::spread::Spread;
 use std::path::Path;
 
@@ -219,7 +219,7 @@ pub fn other_demands(measured: &Benchmarked) -> Vec<(String, Demands)> {
 fn demands_of(report: &Report) -> Option<Demands> {
     let elapsed = times(report, None)?.median;
     let time_us = counters(Some(report))?.server_cpu_us;
-    (time_us > 0).then_some(Demands { elapsed, processor: time_us as f64 / 1e6, disk: 0.0 })
+    (time_us > 0).then_some(Demands { elapsed, processor: time_us as f64 / 1e6 })
 }
 
 /// Table XI: seconds by phase at load 1 in the other file systems, on Andrew if there is a mount, and on the local disk;

@@ -2,7 +2,7 @@
 
 use crate::bulk::{Bulk, Measured, Operation, Place, Report, Way};
 use crate::error::LabError;
-use crate::papers::{Cell, Sheet};
+use crate::sheet::{Cell, Sheet};
 use std::sync::atomic::AtomicBool;
 
 /// Lengths in bytes: the paper's 1, 10 and 100 MB, and 1 GB.

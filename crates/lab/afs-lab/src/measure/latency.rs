@@ -3,7 +3,7 @@
 use super::benchmark::cells;
 use crate::bulk::{Place, Way};
 use crate::error::{Context, LabError};
-use crate::papers::{Cell, Sheet};
+use crate::sheet::{Cell, Sheet};
 use crate::spread::Spread;
 use std::fs::{self, File};
 use std::io::Read;

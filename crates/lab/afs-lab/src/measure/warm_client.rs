@@ -6,7 +6,7 @@ use crate::andrew::{Counters, Probe};
 use crate::bulk::Way;
 use crate::error::{Context, LabError};
 use crate::load::CAPABILITY_CALLS;
-use crate::replay::WarmClient;
+use crate::measured_costs::WarmClient;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

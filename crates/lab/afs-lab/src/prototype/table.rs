@@ -8,8 +8,8 @@ use super::venus::Venus;
 use crate::andrew::Phase;
 use crate::error::LabError;
 use crate::measure::Program;
-use crate::papers::{Cell as Value, Sheet};
 use crate::scratch::Scratch;
+use crate::sheet::{Cell as Value, Sheet};
 use std::path::Path;
 use std::time::Duration;
 

@@ -185,7 +185,7 @@ mod tests {
         let first = [(random.next() % 10) as u8, 16 + (random.next() % 7) as u8, random.next() as u8];
         let mut bytes = vec![first[(random.next() % 3) as usize]];
         for _ in 0..random.next() % 64 {
-            let is_small = random.unit() < 0.75;
+            let is_small = !random.next().is_multiple_of(4);
             bytes.push(if is_small { 0 } else { (random.next() % 256) as u8 });
         }
         bytes

@@ -5,12 +5,12 @@ use super::own::ran_note;
 use super::setting::Setting;
 use crate::LabError;
 use crate::bulk::{KernelCache, Place};
-use crate::catalogue::{Benchmarks, FetchTests, Loads};
+use crate::catalogue::{Benchmarks, FetchTests, ManyClients};
 use crate::clients::{self, PrototypeRan, Ran};
-use crate::closed::{self, Compared, Demands, Told};
+use crate::demands::Demands;
 use crate::layers::Layers;
 use crate::measure::{self, Benchmarked, Fetches, Latencies, Mounted};
-use crate::papers::Sheet;
+use crate::sheet::Sheet;
 use std::cell::OnceCell;
 
 /// Measurements of this run, or why they failed.
@@ -23,15 +23,9 @@ pub(super) struct Memo {
     pub(super) layers: OnceCell<Result<Layers, String>>,
 }
 
-const MODELLED: &str = "Not measured: a model of a server with one processor and one disk, each with a queue, from what the paper \
-                        measured at load 1 (time, processor, disk). The paper's other loads are a check of it; it knows \
-                        neither the network nor clients that begin together.";
-const MEASURED: &str = "Other loads than 1 follow by the same model from the time and the server's processor time of a run \
-                        measured here at load 1; the disk is not measured. That time is of the whole process: with `andrew up` \
-                        the mount is in it too, so the server's is smaller, and larger loads are faster than told.";
-
-/// Name of the columns of Andrew's mount.
+/// Name of Andrew's mount among what runs need, and of the clients that were run as processes.
 const ANDREW: &str = "andrew";
+const RAN: &str = "ran";
 
 fn runs(setting: &Setting<'_>) -> u32 {
     if setting.quick { 1 } else { 3 }
@@ -41,8 +35,6 @@ fn runs(setting: &Setting<'_>) -> u32 {
 const ONE_RUN: &str = "Calls of one client in the last run of the benchmark: its own distribution, not that of many servers in days \
                        of use. What a client does beside the program (time, keeping promises) is in it.";
 
-const NO_OTHER: &str = "Not at hand: a run measured here, which needs another file system, such as NFS, and the process of its \
-                       server (--beside nfs=DIR --beside-server nfs=PID).";
 /// What a packet is that no server of Andrew's has told.
 const NAMESPACE: &str = "Packets of other file systems, and of Andrew where its server runs elsewhere, are the TCP segments and UDP \
                          datagrams of this machine's network namespace during a run: those of other programs are among them, \
@@ -77,81 +69,51 @@ impl Memo {
         self.benchmarked(setting).as_ref().map(measure::demands).map_err(String::clone)
     }
 
-    /// Many clients at once.
-    pub(super) fn loads(&self, setting: &Setting<'_>, what: Loads) -> Outcome {
-        let here = match self.demands(setting) {
-            Ok(here) => here,
+    /// Many clients at once: what a run needs alone, and what was run.
+    pub(super) fn loads(&self, setting: &Setting<'_>, what: ManyClients) -> Outcome {
+        let ran = match what {
+            ManyClients::Server => self.by_load(setting),
+            ManyClients::Relative => {
+                self.relative(setting).map(|ran| ran.map(|(sheet, note)| (sheet, note, None)))
+            }
+        };
+        let (here, ran) = match self.demands(setting).and_then(|here| Ok((here, ran?))) {
+            Ok((None, None)) => return refused("a directory in a mount of Andrew (--mount)"),
+            Ok(both) => both,
             Err(error) => return Outcome::Failed { error },
         };
-        let sheet = match what {
-            Loads::Server => closed::table7(setting.papers, here),
-            Loads::Relative => closed::figure1(setting.papers, here),
-        };
-        let mut sheet = match sheet {
-            Ok(sheet) => sheet,
-            Err(error) => return Outcome::Failed { error: error.to_string() },
-        };
-        let own = if here.is_some() { MEASURED } else { "With --mount also from a run measured here." };
-        let mut notes = vec![MODELLED.to_owned(), own.to_owned()];
-        let more = match what {
-            Loads::Server => self.add_ran(setting, &mut sheet),
-            Loads::Relative => self.add_relative(setting, &mut sheet),
-        };
-        match more {
-            Ok(note) => notes.extend(note),
-            Err(error) => return Outcome::Failed { error },
-        }
-        Outcome::Ran { sheet, notes }
-    }
-
-    /// Adds what was run to Table VII or Figure 2; what is to be said of it.
-    fn add_ran(&self, setting: &Setting<'_>, sheet: &mut Sheet) -> Result<Option<String>, String> {
-        let many = self.clients(setting).as_ref().map_err(String::clone)?;
-        Ok(many.as_ref().map(|many| {
-            clients::add_ran(sheet, many);
-            ran_note(many)
-        }))
-    }
-
-    /// NFS and Andrew by load, and other file systems.
-    pub(super) fn compared(&self, setting: &Setting<'_>, what: Told) -> Outcome {
-        let here = match self.compared_here(setting) {
-            Ok(here) => here,
-            Err(error) => return Outcome::Failed { error },
-        };
-        let sheet = closed::compared(setting.papers, what, &here)
-            .and_then(|sheet| Ok((sheet, closed::printed_crossings(setting.papers)?)));
-        let (sheet, [warm, cold]) = match sheet {
-            Ok(sheet) => sheet,
-            Err(error) => return Outcome::Failed { error: error.to_string() },
-        };
-        let crossed =
-            |load: Option<u32>| load.map_or("no load up to 500".to_owned(), |load| format!("load {load}"));
-        let paper = format!(
-            "By the model a run on NFS takes longer than on Andrew with a warm cache from {}, with a cold one from {}; section \
-             5.3 says about 3 and about 4.",
-            crossed(warm),
-            crossed(cold)
+        let (sheet, notes, clients) = ran.map_or_else(
+            || (Sheet::default(), Vec::new(), None),
+            |(sheet, note, clients)| (sheet, vec![note], clients),
         );
-        let mut notes = vec![MODELLED.to_owned(), paper];
-        let is_measured = !here.is_empty();
-        notes.push(if is_measured { MEASURED } else { NO_OTHER }.to_owned());
-        if let Some((andrew, others)) = here.split_last().filter(|(last, _)| last.name == ANDREW) {
-            notes.extend(others.iter().map(|other| {
-                let crossed = crossed(closed::crossing(other.demands, andrew.demands));
-                format!("By it a run on {} takes longer than on Andrew from {crossed}.", other.name)
-            }));
+        let demands = [(ANDREW, here), (RAN, clients)];
+        let demands = demands.into_iter().filter_map(|(name, one)| Some((name.to_owned(), one?)));
+        Outcome::Ran { sheet, notes, demands: demands.collect() }
+    }
+
+    /// What was run of Table VII and Figure 2, what is to be said of it, and what one of these clients needs alone.
+    fn by_load(&self, setting: &Setting<'_>) -> Result<Option<(Sheet, String, Option<Demands>)>, String> {
+        let many = self.clients(setting).as_ref().map_err(String::clone)?;
+        Ok(many.as_ref().map(|many| (clients::by_load(many), ran_note(many), Some(many.demands))))
+    }
+
+    /// What a run needs on NFS and Andrew, and in other file systems.
+    pub(super) fn compared(&self, setting: &Setting<'_>) -> Outcome {
+        match self.compared_here(setting) {
+            Err(error) => Outcome::Failed { error },
+            Ok(here) if here.is_empty() => refused(
+                "a C compiler, and the process of the other file system's server (--beside-server nfs=PID)",
+            ),
+            Ok(demands) => {
+                let apart = setting.servers_are_apart.then(|| machines(setting).to_owned());
+                Outcome::Ran { sheet: Sheet::default(), notes: apart.into_iter().collect(), demands }
+            }
         }
-        if is_measured && setting.servers_are_apart {
-            notes.push(machines(setting).to_owned());
-        }
-        let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
-        ran(Some(sheet), "", &notes)
     }
 
     /// What a run needs in the other file systems, and last on Andrew, as far as the servers tell their time; nothing
     /// without another file system or a compiler.
-    fn compared_here(&self, setting: &Setting<'_>) -> Result<Vec<Compared>, String> {
+    fn compared_here(&self, setting: &Setting<'_>) -> Result<Vec<(String, Demands)>, String> {
         if setting.others.is_empty() || !setting.environment.peers.contains_key("cc") {
             return Ok(Vec::new());
         }
@@ -160,7 +122,7 @@ impl Memo {
         if !all.is_empty() {
             all.extend(measure::demands(measured).map(|andrew| (ANDREW.to_owned(), andrew)));
         }
-        Ok(all.into_iter().map(|(name, demands)| Compared { name, demands }).collect())
+        Ok(all)
     }
 
     pub(super) fn benchmark(&self, setting: &Setting<'_>, what: Benchmarks) -> Outcome {
@@ -169,7 +131,7 @@ impl Memo {
             Ok(measured) => measured,
             Err(error) => return Outcome::Failed { error: error.clone() },
         };
-        let mut sheet = match what {
+        let sheet = match what {
             Benchmarks::Phases => Some(measure::phases(measured)),
             Benchmarks::Revised => measure::revised(measured),
             Benchmarks::Packets => measure::packets(measured),
@@ -178,18 +140,18 @@ impl Memo {
             Benchmarks::ServerWork => measure::server_work(measured),
         };
         let modelled = measure::demands(measured).filter(|_| what == Benchmarks::Revised);
-        if let Some((sheet, demands)) = sheet.as_mut().zip(modelled) {
-            closed::more_loads(sheet, demands);
-        }
         let (is_calls, is_packets) = (what == Benchmarks::Calls, what == Benchmarks::Packets);
         let what = format!(
             "A generated C program of 70 files; {runs} runs at load 1. The source is on the local disk."
         );
         let mut notes = vec![what.as_str(), machines(setting)];
-        notes.extend(modelled.map(|_| MEASURED));
         notes.extend(is_calls.then_some(ONE_RUN));
         notes.extend((is_packets && !measured.others.is_empty()).then_some(NAMESPACE));
-        ran(sheet, "counters of the client, and a server on this machine", &notes)
+        let mut outcome = ran(sheet, "counters of the client, and a server on this machine", &notes);
+        if let Outcome::Ran { demands, .. } = &mut outcome {
+            demands.extend(modelled.map(|one| (ANDREW.to_owned(), one)));
+        }
+        outcome
     }
 
     pub(super) fn fetch(&self, setting: &Setting<'_>, what: FetchTests) -> Outcome {
@@ -247,7 +209,7 @@ pub(super) fn latency(setting: &Setting<'_>) -> Outcome {
 
 pub(super) fn ran(sheet: Option<Sheet>, lacks: &str, notes: &[&str]) -> Outcome {
     let notes = notes.iter().map(|note| (*note).to_owned()).collect();
-    sheet.map_or_else(|| refused(lacks), |sheet| Outcome::Ran { sheet, notes })
+    sheet.map_or_else(|| refused(lacks), |sheet| Outcome::Ran { sheet, notes, demands: Vec::new() })
 }
 
 pub(super) fn refused(lacks: &str) -> Outcome {
@@ -293,13 +255,11 @@ mod tests {
         });
         let never = AtomicBool::new(false);
         let setting = Setting {
-            papers: &[],
             environment: Environment::default(),
             quick: true,
             date: &String::new,
             stop: &never,
             local: directory.path(),
-            costs: None,
             mount: place.as_ref().map(|place| Mounted { place, probe: None }),
             program: None,
             peer: None,
@@ -359,8 +319,15 @@ mod tests {
         }
     }
 
+    /// What a run was measured to need, with the time that it took.
+    fn systems(outcome: Outcome) -> Vec<String> {
+        let Outcome::Ran { demands, .. } = outcome else { unreachable!("{outcome:?}") };
+        assert!(demands.iter().all(|(_, one)| one.elapsed > 0.0 && one.processor > 0.0), "{demands:?}");
+        demands.into_iter().map(|(name, _)| name).collect()
+    }
+
     #[test]
-    fn a_run_in_a_mount_whose_server_tells_its_time_gives_all_loads() {
+    fn a_run_in_a_mount_whose_server_tells_its_time_tells_what_it_needs() {
         let environment = Environment::of("");
         if !environment.peers.contains_key("cc") {
             eprintln!("SKIPPED: there is no C compiler");
@@ -370,15 +337,12 @@ mod tests {
         let cache = Box::new(Scripted(AtomicU64::new(0), false));
         let place = Place { directory: mounted.path().to_owned(), cache, processes: Vec::new() };
         let (never, probe) = (AtomicBool::new(false), Working(AtomicU64::new(0)));
-        let papers = crate::papers::papers().unwrap();
         let setting = Setting {
-            papers: &papers,
             environment,
             quick: true,
             date: &String::new,
             stop: &never,
             local: directory.path(),
-            costs: None,
             mount: Some(Mounted { place: &place, probe: Some(&probe) }),
             program: None,
             peer: None,
@@ -388,14 +352,13 @@ mod tests {
                 .into(),
         };
         let memo = Memo::default();
-        assert!(columns(memo.loads(&setting, Loads::Server)).contains(&"measured_cpu".into()));
-        assert!(columns(memo.loads(&setting, Loads::Relative)).contains(&"measured".into()));
+        assert_eq!(systems(memo.loads(&setting, ManyClients::Server)), ["andrew"]);
+        assert_eq!(systems(memo.loads(&setting, ManyClients::Relative)), ["andrew"]);
         let table9 = memo.benchmark(&setting, Benchmarks::Calls);
-        let Outcome::Ran { sheet, notes } = table9 else { unreachable!("{table9:?}") };
+        let Outcome::Ran { sheet, notes, .. } = table9 else { unreachable!("{table9:?}") };
         assert_eq!(sheet.rows, [["FetchStatus".into(), 10.0.into(), 100.0.into()]]);
         assert!(notes.iter().any(|note| note == ONE_RUN), "{notes:?}");
-        let beside = columns(memo.compared(&setting, Told::Overall));
-        assert_eq!(beside[beside.len() - 3..], ["measured_nfs", "measured_kafs", "measured_andrew"]);
+        assert_eq!(systems(memo.compared(&setting)), ["nfs", "kafs", "andrew"]);
         let by_phase = columns(memo.benchmark(&setting, Benchmarks::Others));
         let medians = by_phase.iter().filter(|name| !name.ends_with("_min") && !name.ends_with("_max"));
         let medians: Vec<&str> = medians.map(String::as_str).collect();
@@ -404,12 +367,7 @@ mod tests {
         assert!(phases.contains(&"local".into()) && phases.contains(&"kafs_max".into()));
         let opened = columns(latency(&setting));
         assert!(opened.contains(&"kafs".into()) && opened.last() == Some(&"standalone_max".into()));
-        let revised = memo.benchmark(&setting, Benchmarks::Revised);
-        let Outcome::Ran { sheet, notes } = revised else { unreachable!("{revised:?}") };
-        assert_eq!(sheet.rows.len(), closed::LOADS.len());
-        let overall = sheet.points("load_units", "overall");
-        assert!(overall.len() == sheet.rows.len() && overall.is_sorted_by(|one, next| one.1 <= next.1));
-        assert_eq!(notes.last().map(String::as_str), Some(MEASURED));
+        assert_eq!(systems(memo.benchmark(&setting, Benchmarks::Revised)), ["andrew"]);
     }
 
     #[test]

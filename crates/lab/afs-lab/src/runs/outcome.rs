@@ -1,7 +1,8 @@
 //! Result of one experiment, as it is written to its file.
 
 use super::environment::Environment;
-use crate::papers::Sheet;
+use crate::demands::Demands;
+use crate::sheet::Sheet;
 use serde::{Deserialize, Serialize};
 
 /// Number of this form of results; files of another one are measured again.
@@ -31,12 +32,15 @@ pub struct RunResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was run, or computed.
+    /// It was run.
     Ran {
         /// The numbers, with the paper's columns where both have them.
         sheet: Sheet,
         /// What a reader has to know of them.
         notes: Vec<String>,
+        /// What a run needs at load 1 in systems, by their names, in order: the report's model has other loads from it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        demands: Vec<(String, Demands)>,
     },
     /// It cannot run here.
     Refused {
@@ -48,8 +52,6 @@ pub enum Outcome {
         /// The error.
         error: String,
     },
-    /// Nothing was measured in the paper: a list, a diagram or a description.
-    Description,
 }
 
 impl RunResult {

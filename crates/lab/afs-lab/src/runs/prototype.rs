@@ -6,8 +6,8 @@ use super::own::many;
 use super::setting::Setting;
 use crate::catalogue::PrototypeTable;
 use crate::clients::{self, PrototypeClients, PrototypeRan, Ran};
-use crate::papers::Sheet;
 use crate::prototype::{self, Counted};
+use crate::sheet::Sheet;
 
 const CALLS: &str = "The prototype's rules on real files, and a client that runs the script of the Andrew benchmark on a program of 70 \
                      files: its own distribution, not that of a month of use.";
@@ -38,21 +38,15 @@ impl Memo {
         }
     }
 
-    /// Adds what was run to Figure 1; what is to be said of it.
-    pub(super) fn add_relative(
-        &self,
-        setting: &Setting<'_>,
-        sheet: &mut Sheet,
-    ) -> Result<Option<String>, String> {
+    /// What was run of Figure 1, and what is to be said of it.
+    pub(super) fn relative(&self, setting: &Setting<'_>) -> Result<Option<(Sheet, String)>, String> {
         let Some((prototype, andrew)) = self.prototype_ran(setting)? else { return Ok(None) };
-        clients::add_relative(sheet, "ran_prototype", &prototype.ran);
-        if let Some(andrew) = andrew {
-            clients::add_relative(sheet, "ran_andrew", andrew);
-        }
+        let andrew_column = andrew.map(|andrew| ("ran_andrew", andrew));
+        let columns: Vec<_> = [("ran_prototype", &prototype.ran)].into_iter().chain(andrew_column).collect();
         let note = part_note(prototype, andrew);
-        Ok(Some(format!(
-            "Columns with 'ran' were run, as Tables III and VII: so many processes at once. {note}"
-        )))
+        let note =
+            format!("Columns with 'ran' were run, as Tables III and VII: so many processes at once. {note}");
+        Ok(Some((clients::relative_times(&columns), note)))
     }
 
     /// Many clients on the prototype, and on Andrew if there is a mount; `None` without the program.
@@ -90,7 +84,7 @@ fn calls(setting: &Setting<'_>) -> Outcome {
         "In the first run's {calls} calls the servers resolved {components} components of path names and read {admin_reads} \
          status files. In the end they have {processes} processes, one for each of two clients at each of two servers."
     );
-    Outcome::Ran { sheet, notes: vec![CALLS.into(), work] }
+    Outcome::Ran { sheet, notes: vec![CALLS.into(), work], demands: Vec::new() }
 }
 
 /// What the server had of a processor.

@@ -2,16 +2,12 @@
 
 use super::environment::Environment;
 use crate::measure::{Mounted, OtherMount};
-use crate::papers::Paper;
-use crate::replay::MeasuredCosts;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// Directories, data and switches of a run.
 pub struct Setting<'a> {
-    /// The papers.
-    pub papers: &'a [Paper],
     /// Machine and programs.
     pub environment: Environment,
     /// Few and short repetitions.
@@ -22,8 +18,6 @@ pub struct Setting<'a> {
     pub stop: &'a AtomicBool,
     /// A directory on a local disk; what is written there is removed.
     pub local: &'a Path,
-    /// Costs of calls of a server, for the replay of traces instead of the paper's.
-    pub costs: Option<&'a MeasuredCosts>,
     /// A directory in a mount of Andrew, likewise.
     pub mount: Option<Mounted<'a>>,
     /// The program, for what starts servers or a peer.

@@ -5,7 +5,7 @@ use super::filling::{FILE_BYTES, create, fill};
 use super::writer::beside;
 use crate::error::LabError;
 use crate::load::put;
-use crate::papers::{Cell, Sheet};
+use crate::sheet::{Cell, Sheet};
 use crate::spread::Spread;
 use afs_wire::ids::{Fid, VolumeId};
 use serde_json::Value;

@@ -1,7 +1,41 @@
-//! Cell of a table: a number, a text, or nothing at hand.
+//! Sheet: rows of cells under named columns, with their units. A cell is a number, a text, or nothing at hand.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
+
+/// Columns with their units, and rows of as many cells. The columns `x_min` and `x_max` have the smallest and largest of the values of which
+/// the column `x` has the median.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sheet {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Their units, as many; empty for a number without one, or a text.
+    pub units: Vec<String>,
+    /// The rows, each with a cell for each column.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Sheet {
+    /// An empty sheet with these columns: name and unit.
+    #[must_use]
+    pub fn new(columns: &[(&str, &str)]) -> Self {
+        let columns = columns.iter().map(|(name, unit)| ((*name).to_owned(), (*unit).to_owned()));
+        let (columns, units) = columns.unzip();
+        Self { columns, units, rows: Vec::new() }
+    }
+
+    /// Position of a column.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
+    /// The number in the row that begins with the text `first`, in a column.
+    #[must_use]
+    pub fn number(&self, first: &str, column: &str) -> Option<f64> {
+        let row = self.rows.iter().find(|row| row.first() == Some(&first.into()))?;
+        row.get(self.column(column)?)?.number()
+    }
+}
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,15 +57,6 @@ impl Cell {
             Self::Text(_) | Self::NotAtHand => None,
         }
     }
-
-    /// The text, if it is one.
-    #[must_use]
-    pub fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Number(_) | Self::NotAtHand => None,
-        }
-    }
 }
 
 impl From<f64> for Cell {
@@ -50,30 +75,6 @@ impl From<&str> for Cell {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
-}
-
-/// A number as a person reads it: whole numbers without a point, others with four significant digits at least.
-impl fmt::Display for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => f.write_str(&digits(*number)),
-            Self::Text(text) => f.write_str(text),
-            Self::NotAtHand => f.write_str("not at hand"),
-        }
-    }
-}
-
-fn digits(number: f64) -> String {
-    let size = number.abs();
-    let places = match size {
-        _ if number == number.trunc() && size < 1e15 => 0,
-        _ if size >= 1000.0 => 1,
-        _ if size >= 10.0 => 2,
-        _ if size >= 0.1 => 3,
-        _ => 6,
-    };
-    let text = format!("{number:.places$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 impl Serialize for Cell {
@@ -108,13 +109,6 @@ impl<'de> Deserialize<'de> for Cell {
 #[allow(clippy::unwrap_used)] // A test that cannot go on says where.
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_the_digits_that_people_read() {
-        let shown: Vec<String> =
-            [6_676_479.0, 0.474, 33.3, 1234.56, 0.000_125, -0.5, 0.0].map(digits).into_iter().collect();
-        assert_eq!(shown, ["6676479", "0.474", "33.3", "1234.6", "0.000125", "-0.5", "0"]);
-    }
 
     #[test]
     fn a_cell_is_the_same_after_json() {

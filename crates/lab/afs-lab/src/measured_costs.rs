@@ -1,10 +1,5 @@
 //! Costs of calls measured on a server, from a file.
 
-use super::warm_client::WarmClient;
-use crate::load::BULK_BY_REQUESTS;
-use crate::model::line;
-use afs_wire::fs::{CommitRoom, GetRoom, LAYOUT_FILES_MAX};
-use afs_wire::rpc::Request;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +7,27 @@ use std::path::{Path, PathBuf};
 /// Largest file in bytes.
 const FILE_LEN_MAX: u64 = 1 << 20;
 
-/// Costs by the names of Table 6 (`FetchStatus`, `FetchData`, `getattr`, ...), as JSON:
+/// Counts of calls for capabilities and layouts of a client that goes on using its files, as its mount counted them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarmClient {
+    /// Minutes that were counted.
+    pub minutes: u32,
+    /// Files that it opened in each, none of whose bytes were cached.
+    pub opens_per_minute: u32,
+    /// Directories in which they are.
+    pub directories: u32,
+    /// Calls in a minute, by name.
+    pub calls_per_minute: BTreeMap<String, f64>,
+}
+
+impl WarmClient {
+    fn is_valid(&self) -> bool {
+        self.opens_per_minute > 0 && self.calls_per_minute.values().all(|count| *count >= 0.0)
+    }
+}
+
+/// Costs by the names of Table 6 of Gibson et al. 1997 (`FetchStatus`, `FetchData`, `getattr`, ...), as JSON:
 /// `{"what": "...", "calls": {"FetchStatus": [[0, 31.5]], "FetchData": [[1, 40], [65536, 210]]}}`. A point is bytes, and
 /// microseconds of the server's processor; one point is a fixed cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,62 +126,6 @@ impl MeasuredCosts {
     pub fn calls(&self) -> impl Iterator<Item = (&str, &[(f64, f64)])> {
         self.calls.iter().map(|(call, points)| (call.as_str(), points.as_slice()))
     }
-
-    /// Seconds of a call of a size.
-    pub(crate) fn seconds(&self, call: &str, bytes: f64) -> Option<f64> {
-        at(&self.points(call)?, bytes)
-    }
-
-    /// Seconds of the capability calls of the warm client in a minute; `None` if it was not counted, or made a call without a cost.
-    pub(crate) fn warm_seconds(&self) -> Option<f64> {
-        let warm = self.warm_client.as_ref()?;
-        let cost = |call: &str| match call {
-            "BulkCapability" => self.seconds(BULK_BY_REQUESTS, warm.directories.into()),
-            "RenewLayouts" => self.seconds(call, warm.directories.into()),
-            // The most that one can have: fewer are not counted as less.
-            "GetLayouts" => self.seconds(call, LAYOUT_FILES_MAX as f64),
-            _ => self.seconds(call, 0.0),
-        };
-        warm.calls_per_minute.iter().map(|(call, count)| Some(cost(call)? * count)).sum()
-    }
-
-    /// Microseconds by bytes of a call.
-    pub(crate) fn microseconds(&self, call: &str) -> &[(f64, f64)] {
-        self.calls.get(call).map_or(&[], Vec::as_slice)
-    }
-
-    /// Whether a write is charged what it needs at the server where its bytes are left at drives.
-    pub(crate) fn has_drive_writes(&self) -> bool {
-        self.drive_write().is_some()
-    }
-
-    /// Seconds by bytes of a write whose bytes a client leaves at drives itself: a room and its commit. `None` if these were not measured.
-    pub(super) fn drive_write(&self) -> Option<Vec<(f64, f64)>> {
-        let commits = self.points(CommitRoom::NAME)?;
-        let with_room =
-            |(bytes, commit): (f64, f64)| Some((bytes, commit + self.seconds(GetRoom::NAME, bytes)?));
-        commits.into_iter().map(with_room).collect()
-    }
-
-    /// Whether a call was measured.
-    pub(super) fn has(&self, call: &str) -> bool {
-        self.calls.contains_key(call)
-    }
-
-    /// Seconds by bytes of a call.
-    pub(super) fn points(&self, call: &str) -> Option<Vec<(f64, f64)>> {
-        let points = self.calls.get(call)?;
-        Some(points.iter().map(|(bytes, microseconds)| (*bytes, microseconds / 1e6)).collect())
-    }
-}
-
-/// Value of points at a size; one point is fixed.
-pub(super) fn at(points: &[(f64, f64)], bytes: f64) -> Option<f64> {
-    match points {
-        [(_, fixed)] => Some(*fixed),
-        // A line that is prolonged may not go below nothing.
-        points => line(points, bytes).map(|value| value.max(0.0)),
-    }
 }
 
 #[cfg(test)]
@@ -179,9 +138,8 @@ mod tests {
             MeasuredCosts::parse(&format!("{{\"what\": \"x\", \"calls\": {{\"FetchData\": {points}}}}}"))
         };
         let costs = of("[[0, 30], [1000, 2e6]]");
-        assert_eq!(
-            costs.ok().and_then(|costs| costs.points("FetchData")),
-            Some(vec![(0.0, 3e-5), (1000.0, 2.0)])
+        assert!(
+            costs.is_ok_and(|costs| costs.calls().eq([("FetchData", &[(0.0, 30.0), (1000.0, 2e6)][..])]))
         );
         for wrong in ["[]", "[[1, 1], [1, 2]]", "[[2, 1], [1, 2]]", "[[0, -1]]", "[[-1, 1]]"] {
             assert!(matches!(of(wrong), Err(CostsError::Points(_))), "{wrong}");
