@@ -1,5 +1,6 @@
 //! `andrew-lab bench`: benchmarks, and their reports.
 
+use crate::commands::progress::bar;
 use crate::commands::{bench_bulk, bench_load};
 use afs_cell::control::{ControlClient, Statistics};
 use afs_cell::mounts;
@@ -14,7 +15,7 @@ use andrew::error::{CommandError, CommandResult};
 use andrew::output;
 use andrew::running_cells;
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -102,7 +103,7 @@ impl AndrewArgs {
         let targets: Vec<Target> =
             targets.map(|dir| Target::of(dir, self.state.as_deref())).collect::<CommandResult<_>>()?;
         let source = SourceTree::list(&self.src).map_err(bad_source)?;
-        let bar = bar();
+        let bar = bar("{msg:<28} {wide_bar} {percent:>3}% {elapsed}");
         let mut reports: Vec<Option<Report>> = targets.iter().map(|_| None).collect();
         // Alternating, so that other load on the machine affects all directories alike.
         for run in 0..self.runs {
@@ -175,15 +176,6 @@ impl Target {
 fn bad_source(error: LabError) -> CommandError {
     let hint = if matches!(error, LabError::Io { .. }) { "; give the source tree of a program" } else { "" };
     CommandError::usage(format!("--src: {error}{hint}"))
-}
-
-/// A progress bar on standard error, if that is a terminal.
-fn bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{msg:<28} {wide_bar} {percent:>3}% {elapsed}") {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn tell(bar: &ProgressBar, run: u32, progress: Progress) {

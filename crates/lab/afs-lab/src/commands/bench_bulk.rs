@@ -8,11 +8,12 @@ mod statuses;
 mod stop;
 
 use crate::commands::bench_load::CallSecurity;
+use crate::commands::progress::bar;
 use afs_lab::LabError;
 use afs_lab::bulk::{Bulk, Place, Progress, RUNS_MAX, SmallOperation, StatOf};
 use andrew::error::{CommandError, CommandResult};
 use andrew::output;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use report::Answer;
 use statuses::Statuses;
 use std::path::PathBuf;
@@ -82,7 +83,7 @@ impl Args {
         let readers: Vec<Place> = readers.collect::<CommandResult<_>>()?;
         let first = readers.first().unwrap_or(&writer);
         let other = self.others.then(|| self.other(first)).transpose()?;
-        let bar = bar();
+        let bar = bar("{msg:<32} {wide_bar} {bytes}/{total_bytes} {percent:>3}%");
         let bulk = Bulk {
             writer: &writer,
             readers: &readers,
@@ -110,17 +111,6 @@ impl Args {
 
 fn failed(error: LabError) -> CommandError {
     CommandError::failed(format!("bench: {error}"))
-}
-
-/// A progress bar on standard error, if that is a terminal.
-fn bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) =
-        ProgressStyle::with_template("{msg:<32} {wide_bar} {bytes}/{total_bytes} {percent:>3}%")
-    {
-        bar.set_style(style);
-    }
-    bar
 }
 
 fn tell(bar: &ProgressBar, progress: &Progress) {

@@ -8,6 +8,7 @@ mod costs;
 mod nasd;
 mod others;
 mod peer;
+mod progress;
 mod prototype;
 mod run;
 

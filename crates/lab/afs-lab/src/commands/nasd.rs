@@ -3,6 +3,7 @@
 
 use crate::commands::bench_bulk::{BULK_DIRECTORIES, Stop, length, mount_attributes, places};
 use crate::commands::bench_load::fid;
+use crate::commands::progress::{TIME_LEFT, bar};
 use afs_admin::DataSettings;
 use afs_lab::bulk::{AT_ONCE_MAX, FILES_MAX, Many, ManyTaken, Operation, Place};
 use afs_wire::vol::{DataRoute, DriveCount, Placement};
@@ -10,7 +11,6 @@ use andrew::commands::vos::ops::Ops;
 use andrew::commands::vos::route_options::RouteOptions;
 use andrew::error::{CommandError, CommandResult};
 use andrew::output;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
@@ -114,7 +114,8 @@ impl Args {
         stop: &Stop,
     ) -> CommandResult<Vec<Line>> {
         let widths: Vec<DriveCount> = (1..=before.drives.max(1)).map_while(DriveCount::new).collect();
-        let bar = bar(2 * self.size * u64::from(self.files) * (ORDER.len() * widths.len()) as u64);
+        let bar = bar(TIME_LEFT);
+        bar.set_length(2 * self.size * u64::from(self.files) * (ORDER.len() * widths.len()) as u64);
         let mut lines = Vec::new();
         for route in ORDER {
             for width in &widths {
@@ -143,15 +144,6 @@ fn set(ops: &Ops, volume: &str, route: DataRoute, placement: Option<Placement>) 
         }
         admin.set_route(&volume, route).await
     })
-}
-
-fn bar(bytes: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{msg:<32} {wide_bar} {percent:>3}% {eta} left") {
-        bar.set_style(style);
-    }
-    bar.set_length(bytes);
-    bar
 }
 
 #[derive(Serialize)]

@@ -5,6 +5,7 @@ use super::failed_folder;
 use super::others::{Named, Others};
 use crate::commands::bench::MountProbe;
 use crate::commands::bench_bulk::{BULK_DIRECTORIES, Stop, places};
+use crate::commands::progress::{TIME_LEFT, bar};
 use afs_lab::andrew::Probe;
 use afs_lab::bulk::{Place, Process};
 use afs_lab::catalogue::Experiment;
@@ -12,7 +13,7 @@ use afs_lab::measure::{Mounted, Served};
 use afs_lab::runs::{self, Environment, Outcome, ResultFolder, RunResult, Setting, Step};
 use andrew::error::{CommandError, CommandResult};
 use andrew::output;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use std::fmt;
 use std::net::SocketAddr;
@@ -166,10 +167,7 @@ struct Bar(ProgressBar, bool);
 
 impl Bar {
     fn of(chosen: &[&'static Experiment], quick: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("{msg:<32} {wide_bar} {percent:>3}% {eta} left") {
-            bar.set_style(style);
-        }
+        let bar = bar(TIME_LEFT);
         bar.set_length(chosen.iter().map(|one| one.method.weight_seconds(quick)).sum());
         Self(bar, quick)
     }

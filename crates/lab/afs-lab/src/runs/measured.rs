@@ -102,7 +102,7 @@ impl Memo {
         match self.compared_here(setting) {
             Err(error) => Outcome::Failed { error },
             Ok(here) if here.is_empty() => refused(
-                "a C compiler, and the process of the other file system's server (--beside-server nfs=PID)",
+                "the processor time of the other file system's server (--beside-server nfs=PID), or a C compiler",
             ),
             Ok(demands) => {
                 let apart = setting.servers_are_apart.then(|| machines(setting).to_owned());
