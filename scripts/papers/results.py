@@ -10,6 +10,8 @@ from papers.sheets import Sheet
 # Number of the form of results.
 FORMAT = 1
 BYTES_MAX = 4 << 20
+# What a result of andrew-lab says of its machine.
+ENVIRONMENT = {"version", "kernel", "processor", "cores", "memory_bytes", "peers"}
 # Seed of the traces of a report; a quick run generates this part of a trace.
 SEED, QUICK_PART = 1, 20
 
@@ -54,7 +56,7 @@ def read(folder, name):
     try:
         with open(folder / f"{name}.json") as file:
             said = json.loads(file.read(BYTES_MAX))
-        if said["id"] != name or said["format"] != FORMAT:
+        if said["id"] != name or said["format"] != FORMAT or not ENVIRONMENT <= set(said.get("environment", ENVIRONMENT)):
             return None
         said = {**said, "began": str(said["began"]), "seconds": float(said["seconds"])}
         if said["outcome"] == "ran":

@@ -1,5 +1,6 @@
 //! Sheet: rows of cells under named columns, with their units. A cell is a number, a text, or nothing at hand.
 
+use crate::spread::Spread;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Columns with their units, and rows of as many cells. The columns `x_min` and `x_max` have the smallest and largest of the values of which
@@ -21,6 +22,17 @@ impl Sheet {
         let columns = columns.iter().map(|(name, unit)| ((*name).to_owned(), (*unit).to_owned()));
         let (columns, units) = columns.unzip();
         Self { columns, units, rows: Vec::new() }
+    }
+
+    /// Adds a column, whose cells come with the rows.
+    pub fn add(&mut self, name: &str, unit: &str) {
+        self.columns.push(name.to_owned());
+        self.units.push(unit.to_owned());
+    }
+
+    /// Adds the columns of a value that was measured several times: those of [`Cell::of_spread`].
+    pub fn add_spread(&mut self, name: &str, unit: &str) {
+        ["", "_min", "_max"].into_iter().for_each(|end| self.add(&format!("{name}{end}"), unit));
     }
 
     /// Position of a column.
@@ -56,6 +68,20 @@ impl Cell {
             Self::Number(number) => Some(*number),
             Self::Text(_) | Self::NotAtHand => None,
         }
+    }
+
+    /// A number, rounded to such parts of one: 1e3 are thousandths.
+    #[must_use]
+    pub fn rounded(number: f64, parts: f64) -> Self {
+        Self::from((number * parts).round() / parts)
+    }
+
+    /// Median, smallest and largest, rounded likewise.
+    #[must_use]
+    pub fn of_spread(spread: Option<Spread>, parts: f64) -> [Self; 3] {
+        spread.map_or([const { Self::NotAtHand }; 3], |Spread { median, min, max }| {
+            [median, min, max].map(|one| Self::rounded(one, parts))
+        })
     }
 }
 

@@ -3,41 +3,24 @@
 use super::loads::Ran;
 use super::prototype::{PrototypeRan, Usage};
 use crate::sheet::{Cell, Sheet};
-use crate::spread::Spread;
 use std::collections::BTreeSet;
-
-fn rounded(number: f64, digits: f64) -> Cell {
-    Cell::from((number * digits).round() / digits)
-}
-
-fn cells(spread: Option<Spread>, digits: f64) -> [Cell; 3] {
-    spread.map_or([const { Cell::NotAtHand }; 3], |Spread { median, min, max }| {
-        [median, min, max].map(|one| rounded(one, digits))
-    })
-}
 
 /// Percent of what there was at load 1.
 fn relative(number: Option<f64>, first: Option<f64>) -> Cell {
-    number.zip(first).map_or(Cell::NotAtHand, |(number, first)| rounded(100.0 * number / first, 10.0))
+    number.zip(first).map_or(Cell::NotAtHand, |(number, first)| Cell::rounded(100.0 * number / first, 10.0))
 }
 
 /// Table III: times of a run and of TestAuth by load, and beside them those of a run on Andrew.
 #[must_use]
 pub fn table3(prototype: &PrototypeRan, andrew: Option<&Ran>) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        ("load_units", "load units"),
-        ("overall", "s"),
-        ("overall_min", "s"),
-        ("overall_max", "s"),
-        ("overall_rel", "%"),
-        ("testauth", "ms"),
-        ("testauth_min", "ms"),
-        ("testauth_max", "ms"),
-        ("testauth_rel", "%"),
-    ]);
+    let mut sheet = Sheet::new(&[("load_units", "load units")]);
+    for (what, unit) in [("overall", "s"), ("testauth", "ms")] {
+        sheet.add_spread(what, unit);
+        sheet.add(&format!("{what}_rel"), "%");
+    }
     if andrew.is_some() {
-        sheet.columns.extend(["andrew_overall", "andrew_overall_rel"].map(str::to_owned));
-        sheet.units.extend(["s", "%"].map(str::to_owned));
+        sheet.add("andrew_overall", "s");
+        sheet.add("andrew_overall_rel", "%");
     }
     let first = prototype.ran.loads.first();
     let test_auth = first.and_then(|first| first.test_auth()).map(|spread| spread.median);
@@ -45,13 +28,13 @@ pub fn table3(prototype: &PrototypeRan, andrew: Option<&Ran>) -> Sheet {
         let load = f64::from(at.load);
         let checks = at.test_auth();
         let mut row = vec![load.into()];
-        row.extend(cells(Some(at.elapsed), 1e3));
+        row.extend(Cell::of_spread(Some(at.elapsed), 1e3));
         row.push(relative(Some(at.elapsed.median), first.map(|first| first.elapsed.median)));
-        row.extend(cells(checks, 1e4));
+        row.extend(Cell::of_spread(checks, 1e4));
         row.push(relative(checks.map(|spread| spread.median), test_auth));
         row.extend(andrew.into_iter().flat_map(|andrew| {
             let elapsed = andrew.at(load).map(|at| at.elapsed.median);
-            let seconds = elapsed.map_or(Cell::NotAtHand, |elapsed| rounded(elapsed, 1e3));
+            let seconds = elapsed.map_or(Cell::NotAtHand, |elapsed| Cell::rounded(elapsed, 1e3));
             [seconds, relative(elapsed, andrew.at(1.0).map(|at| at.elapsed.median))]
         }));
         sheet.rows.push(row);
@@ -74,17 +57,18 @@ pub fn table4(prototype: &PrototypeRan) -> Sheet {
     for (at, usage) in prototype.ran.loads.iter().zip(&prototype.usage) {
         let Usage { clients, user, system, written_bytes } = usage;
         let total = user + system;
-        let part =
-            |seconds: &f64| rounded(100.0 * at.processor * seconds / total.max(f64::MIN_POSITIVE), 10.0);
+        let part = |seconds: &f64| {
+            Cell::rounded(100.0 * at.processor * seconds / total.max(f64::MIN_POSITIVE), 10.0)
+        };
         let runs = f64::from((*clients).max(1));
         sheet.rows.push(vec![
             Cell::Text(format!("load {}", at.load)),
             f64::from(*clients).into(),
-            rounded(100.0 * at.processor, 10.0),
+            Cell::rounded(100.0 * at.processor, 10.0),
             part(user),
             part(system),
-            rounded(*written_bytes as f64 / 1e3 / runs, 1.0),
-            rounded(total / runs, 1e4),
+            Cell::rounded(*written_bytes as f64 / 1e3 / runs, 1.0),
+            Cell::rounded(total / runs, 1e4),
         ]);
     }
     sheet
@@ -97,8 +81,7 @@ pub fn relative_times(columns: &[(&str, &Ran)]) -> Sheet {
     let loads: BTreeSet<u32> = columns.iter().flat_map(|(_, ran)| &ran.loads).map(|at| at.load).collect();
     sheet.rows.extend(loads.iter().map(|load| vec![f64::from(*load).into()]));
     for (name, ran) in columns {
-        sheet.columns.push((*name).to_owned());
-        sheet.units.push("%".to_owned());
+        sheet.add(name, "%");
         let median = |load: f64| ran.at(load).map(|at| at.elapsed.median);
         for (row, load) in sheet.rows.iter_mut().zip(&loads) {
             row.push(relative(median(f64::from(*load)), median(1.0)));
@@ -113,6 +96,7 @@ mod tests {
     use super::super::loads::AtLoad;
     use super::*;
     use crate::demands::Demands;
+    use crate::spread::Spread;
     use serde_json::json;
     use std::time::Duration;
 

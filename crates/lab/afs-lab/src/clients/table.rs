@@ -6,17 +6,11 @@ use crate::sheet::{Cell, Sheet};
 /// Use of the server, and seconds of a run, by the loads that were run.
 #[must_use]
 pub fn by_load(ran: &Ran) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        ("load_units", "load units"),
-        ("ran_cpu", "%"),
-        ("ran_overall", "s"),
-        ("ran_overall_min", "s"),
-        ("ran_overall_max", "s"),
-    ]);
-    let rounded = |number: f64, digits: f64| Cell::from((number * digits).round() / digits);
+    let mut sheet = Sheet::new(&[("load_units", "load units"), ("ran_cpu", "%")]);
+    sheet.add_spread("ran_overall", "s");
     sheet.rows.extend(ran.loads.iter().map(|at| {
-        let seconds = [at.elapsed.median, at.elapsed.min, at.elapsed.max].map(|one| rounded(one, 1e3));
-        [f64::from(at.load).into(), rounded(100.0 * at.processor, 10.0)].into_iter().chain(seconds).collect()
+        let used = [f64::from(at.load).into(), Cell::rounded(100.0 * at.processor, 10.0)];
+        used.into_iter().chain(Cell::of_spread(Some(at.elapsed), 1e3)).collect()
     }));
     sheet
 }

@@ -49,19 +49,15 @@ pub fn measure(link: &Link, quick: bool, stop: &AtomicBool) -> Result<Layers, La
     Ok(Layers { rates: rates.collect(), in_turn, beside })
 }
 
-fn cells(spread: Spread, digits: f64) -> [Cell; 3] {
-    [spread.median, spread.min, spread.max].map(|value| Cell::from((value * digits).round() / digits))
-}
-
 /// Table 1: Mbit/s of each layer.
 #[must_use]
 pub fn table1(layers: &Layers) -> Sheet {
-    let mut sheet =
-        Sheet::new(&[("test", ""), ("mbps", "Mbit/s"), ("mbps_min", "Mbit/s"), ("mbps_max", "Mbit/s")]);
+    let mut sheet = Sheet::new(&[("test", "")]);
+    sheet.add_spread("mbps", "Mbit/s");
     // Of the data path the largest frames alone.
     let is_told = |stream: Stream| !matches!(stream, Stream::Path(frame, _) if frame != FRAMES[2]);
     for (stream, rate) in layers.rates.iter().filter(|(stream, _)| is_told(*stream)) {
-        let row = [Cell::Text(stream.name())].into_iter().chain(cells(*rate, 1.0));
+        let row = [Cell::Text(stream.name())].into_iter().chain(Cell::of_spread(Some(*rate), 1.0));
         sheet.rows.push(row.collect());
     }
     sheet
@@ -70,21 +66,18 @@ pub fn table1(layers: &Layers) -> Sheet {
 /// Table 2: Mbit/s of Rx over UDP, and of what takes its place for the bytes of files.
 #[must_use]
 pub fn table2(layers: &Layers) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        ("test", ""),
-        ("packet_kb", "KB"),
-        ("mbps", "Mbit/s"),
-        ("mbps_min", "Mbit/s"),
-        ("mbps_max", "Mbit/s"),
-    ]);
+    let mut sheet = Sheet::new(&[("test", ""), ("packet_kb", "KB")]);
+    sheet.add_spread("mbps", "Mbit/s");
     for (stream, rate) in &layers.rates {
         let (test, bytes) = match stream {
             Stream::Rx(packets) => ("Rx/UDP", PACKETS[*packets]),
             Stream::Path(frame, false) => ("data path/TCP", *frame),
             _ => continue,
         };
-        let kilobytes = (bytes as f64 / 102.4).round() / 10.0;
-        sheet.rows.push([test.into(), kilobytes.into()].into_iter().chain(cells(*rate, 1.0)).collect());
+        let kilobytes = Cell::rounded(bytes as f64 / 1024.0, 10.0);
+        sheet
+            .rows
+            .push([test.into(), kilobytes].into_iter().chain(Cell::of_spread(Some(*rate), 1.0)).collect());
     }
     sheet
 }
@@ -92,17 +85,12 @@ pub fn table2(layers: &Layers) -> Sheet {
 /// Figure 2: time for five chunks, relative to that of a reader that takes turns with its fetches.
 #[must_use]
 pub fn figure2(layers: &Layers) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        ("case", ""),
-        ("time_for_five_chunks", "relative"),
-        ("elapsed", "ms"),
-        ("elapsed_min", "ms"),
-        ("elapsed_max", "ms"),
-    ]);
+    let mut sheet = Sheet::new(&[("case", ""), ("time_for_five_chunks", "relative")]);
+    sheet.add_spread("elapsed", "ms");
     let cases = [("reader and fetch in turn", layers.in_turn), ("fetch ahead of the reader", layers.beside)];
     for (case, times) in cases {
-        let relative = (100.0 * times.median / layers.in_turn.median).round() / 100.0;
-        let row = [case.into(), relative.into()].into_iter().chain(cells(times.times(1e3), 1e3));
+        let relative = Cell::rounded(times.median / layers.in_turn.median, 100.0);
+        let row = [case.into(), relative].into_iter().chain(Cell::of_spread(Some(times.times(1e3)), 1e3));
         sheet.rows.push(row.collect());
     }
     sheet

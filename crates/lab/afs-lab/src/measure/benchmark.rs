@@ -109,22 +109,15 @@ fn times(report: &Report, phase: Option<Phase>) -> Option<Spread> {
     phase.map_or_else(|| load.total(), |phase| load.phase(phase))
 }
 
-/// Median, smallest and largest as cells.
-pub(super) fn cells(spread: Option<Spread>, factor: f64) -> [Cell; 3] {
-    let value =
-        |of: fn(Spread) -> f64| Cell::from(spread.map(|spread| (of(spread) * factor * 1e4).round() / 1e4));
-    [value(|spread| spread.median), value(|spread| spread.min), value(|spread| spread.max)]
-}
+/// As many digits as times have.
+pub(super) const PARTS: f64 = 1e4;
 
 /// A row for each phase, the sum first, with three columns for each side.
 fn by_phase(mut sheet: Sheet, constant: &[Cell], sides: &[(&str, &Report)]) -> Sheet {
-    for (name, _) in sides {
-        sheet.columns.extend(["", "_min", "_max"].map(|end| format!("{name}{end}")));
-        sheet.units.extend(["s"; 3].map(str::to_owned));
-    }
+    sides.iter().for_each(|(name, _)| sheet.add_spread(name, "s"));
     for phase in [None].into_iter().chain(Phase::ALL.map(Some)) {
         let name = phase.map_or("Overall".to_owned(), |phase| phase.to_string());
-        let cells = sides.iter().flat_map(|(_, report)| cells(times(report, phase), 1.0));
+        let cells = sides.iter().flat_map(|(_, report)| Cell::of_spread(times(report, phase), PARTS));
         sheet
             .rows
             .push([Cell::Text(name)].into_iter().chain(constant.iter().cloned()).chain(cells).collect());
@@ -148,9 +141,8 @@ pub fn revised(measured: &Benchmarked) -> Option<Sheet> {
     let mut row = vec![Cell::from(1.0)];
     for phase in [None].into_iter().chain(Phase::ALL.map(Some)) {
         let name = phase.map_or("overall".to_owned(), |phase| phase.to_string().to_lowercase());
-        sheet.columns.extend(["", "_min", "_max"].map(|end| format!("{name}{end}")));
-        sheet.units.extend(["s"; 3].map(str::to_owned));
-        row.extend(cells(times(report, phase), 1.0));
+        sheet.add_spread(&name, "s");
+        row.extend(Cell::of_spread(times(report, phase), PARTS));
     }
     sheet.rows.push(row);
     Some(sheet)
@@ -196,8 +188,8 @@ fn by_operation(Counters { calls, calls_by_operation, .. }: Counters) -> Option<
     all.sort_by_key(|one| std::cmp::Reverse(one.1));
     let mut sheet = Sheet::new(&[("operation", ""), ("calls", "in one run"), ("share", "% of calls")]);
     sheet.rows.extend(all.into_iter().map(|(operation, count)| {
-        let share = (1000.0 * count as f64 / calls as f64).round() / 10.0;
-        vec![Cell::Text(operation), (count as f64).into(), share.into()]
+        let share = Cell::rounded(100.0 * count as f64 / calls as f64, 10.0);
+        vec![Cell::Text(operation), (count as f64).into(), share]
     }));
     (!sheet.rows.is_empty()).then_some(sheet)
 }

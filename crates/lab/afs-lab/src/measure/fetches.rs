@@ -66,11 +66,8 @@ impl Fetches {
     fn improvements(&self, other: &str) -> Sheet {
         let mut sheet = Sheet::new(&[("config", ""), ("size_mb", "MB")]);
         for what in ["elapsed", "user", "system"] {
-            let columns = ["cached", other]
-                .into_iter()
-                .flat_map(|way| ["", "_min", "_max"].map(|end| format!("{what}_{way}{end}")));
-            sheet.columns.extend(columns.chain([format!("{what}_impr")]));
-            sheet.units.extend(["s"; 6].into_iter().chain(["%"]).map(str::to_owned));
+            ["cached", other].into_iter().for_each(|way| sheet.add_spread(&format!("{what}_{way}"), "s"));
+            sheet.add(&format!("{what}_impr"), "%");
         }
         for Pair { mb, cached, bypassed } in self.pairs() {
             let mut row = vec![Cell::from("here"), mb.into()];
@@ -79,10 +76,7 @@ impl Fetches {
                 (cached.user_seconds, bypassed.user_seconds),
                 (cached.system_seconds, bypassed.system_seconds),
             ] {
-                row.extend([before, after].into_iter().flat_map(|spread| {
-                    [spread.median, spread.min, spread.max]
-                        .map(|value| Cell::from((value * 1e5).round() / 1e5))
-                }));
+                row.extend([before, after].into_iter().flat_map(|one| Cell::of_spread(Some(one), 1e5)));
                 row.push(Cell::from((100.0 * (1.0 - after.median / before.median)).round()));
             }
             sheet.rows.push(row);
@@ -125,20 +119,11 @@ pub fn hundred(fetches: &Fetches) -> Option<Sheet> {
 /// Figure 5: throughput by size.
 #[must_use]
 pub fn throughput(fetches: &Fetches) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        ("size_mb", "MB"),
-        ("caching", "MB/s"),
-        ("caching_min", "MB/s"),
-        ("caching_max", "MB/s"),
-        ("combined", "MB/s"),
-        ("combined_min", "MB/s"),
-        ("combined_max", "MB/s"),
-    ]);
+    let mut sheet = Sheet::new(&[("size_mb", "MB")]);
+    ["caching", "combined"].into_iter().for_each(|way| sheet.add_spread(way, "MB/s"));
     for Pair { mb, cached, bypassed } in fetches.pairs() {
-        let rates = [cached, bypassed].into_iter().flat_map(|one| {
-            let rate = one.mb_per_second;
-            [rate.median, rate.min, rate.max].map(|rate| Cell::from((rate * 10.0).round() / 10.0))
-        });
+        let rates =
+            [cached, bypassed].into_iter().flat_map(|one| Cell::of_spread(Some(one.mb_per_second), 10.0));
         sheet.rows.push([Cell::from(mb)].into_iter().chain(rates).collect());
     }
     sheet

@@ -1,6 +1,6 @@
 //! Time to open a file, read its first byte and close it: Table XIV of Howard et al. 1988.
 
-use super::benchmark::cells;
+use super::benchmark::PARTS;
 use crate::bulk::{Place, Way};
 use crate::error::{Context, LabError};
 use crate::sheet::{Cell, Sheet};
@@ -99,12 +99,12 @@ pub fn latency(local: &Latencies, mounted: Option<&Latencies>, others: &[(&str, 
     sides.extend(others.iter().map(|(name, of)| (*name, of, warm)));
     sides.push(("standalone", local, warm));
     let mut sheet = Sheet::new(&[("file_bytes", "bytes")]);
-    for (name, ..) in &sides {
-        sheet.columns.extend(["", "_min", "_max"].map(|end| format!("{name}{end}")));
-        sheet.units.extend(["ms"; 3].map(str::to_owned));
-    }
+    sides.iter().for_each(|(name, ..)| sheet.add_spread(name, "ms"));
     for (at, (size, ..)) in local.0.iter().enumerate() {
-        let of = |(_, of, pick): &(&str, &Latencies, Pick)| cells(of.0.get(at).and_then(*pick), 1e3);
+        let of = |(_, of, pick): &(&str, &Latencies, Pick)| {
+            let seconds = of.0.get(at).and_then(*pick);
+            Cell::of_spread(seconds.map(|seconds| seconds.times(1e3)), PARTS)
+        };
         sheet.rows.push([Cell::from(*size as f64)].into_iter().chain(sides.iter().flat_map(of)).collect());
     }
     sheet

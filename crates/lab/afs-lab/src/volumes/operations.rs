@@ -53,16 +53,12 @@ pub fn measure(cell: &OwnCell, quick: bool, stop: &AtomicBool) -> Result<Sheet, 
 }
 
 fn sheet() -> Sheet {
-    Sheet::new(&[
-        ("operation", ""),
-        ("volume", "MB"),
-        ("elapsed", "s"),
-        ("elapsed_min", "s"),
-        ("elapsed_max", "s"),
-        ("travelled", "MB"),
-        ("written", "MB"),
-        ("result", ""),
-    ])
+    let mut sheet = Sheet::new(&[("operation", ""), ("volume", "MB")]);
+    sheet.add_spread("elapsed", "s");
+    for (name, unit) in [("travelled", "MB"), ("written", "MB"), ("result", "")] {
+        sheet.add(name, unit);
+    }
+    sheet
 }
 
 /// A volume with files of [`FILE_BYTES`].
@@ -123,20 +119,13 @@ impl Table<'_> {
     fn add(&mut self, operation: &str, volume: &Volume, taken: &[Taken], result: String) {
         let elapsed = Spread::of(taken.iter().map(|one| one.elapsed));
         let megabytes = |of: fn(&Taken) -> u64| {
-            Spread::of_values(taken.iter().map(|one| of(one) as f64 / 1e6)).map(|spread| spread.median)
+            let spread = Spread::of_values(taken.iter().map(|one| of(one) as f64 / 1e6));
+            spread.map_or(Cell::NotAtHand, |spread| Cell::rounded(spread.median, 1e4))
         };
-        let round = |value: f64| Cell::from((value * 1e4).round() / 1e4);
-        let seconds = |of: fn(Spread) -> f64| elapsed.map_or(Cell::NotAtHand, |spread| round(of(spread)));
-        self.sheet.rows.push(vec![
-            operation.into(),
-            f64::from(volume.megabytes).into(),
-            seconds(|spread| spread.median),
-            seconds(|spread| spread.min),
-            seconds(|spread| spread.max),
-            megabytes(|one| one.travelled).map_or(Cell::NotAtHand, round),
-            megabytes(|one| one.written).map_or(Cell::NotAtHand, round),
-            Cell::Text(result),
-        ]);
+        let mut row = vec![operation.into(), f64::from(volume.megabytes).into()];
+        row.extend(Cell::of_spread(elapsed, 1e4));
+        row.extend([megabytes(|one| one.travelled), megabytes(|one| one.written), Cell::Text(result)]);
+        self.sheet.rows.push(row);
     }
 
     /// Stores one of the files anew, at the first server.
