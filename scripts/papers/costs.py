@@ -14,8 +14,10 @@ from papers.sheets import Sheet, rounded
 LENGTH_MAX = 1 << 20
 # Names under which the laboratory measures what has no name in Table 6.
 PATH_READ, PATH_STORE = "read by the data path", "store by the data path"
-BULK_BY_REQUESTS, BULK_BY_ENTRIES = "BulkCapability by requests", "BulkStatus by entries"
-# Most files of a GetLayouts.
+CAPABILITIES_BY_REQUESTS, BULK_BY_ENTRIES = "GetCapability by requests", "BulkStatus by entries"
+# Capabilities that a client has, asked for again at drives.
+RENEWALS_BY_REQUESTS = "GetCapability again by requests"
+# Most files of a GetLayout.
 LAYOUT_FILES_MAX = 32
 SAME = lambda *names: {name: name for name in names}
 # Columns or rows of each table with the calls that they are measured under, as the paper's stand beside them.
@@ -65,8 +67,8 @@ class Costs:
             return None
         directories, found = float(self.warm["directories"]), 0.0
         # Of layouts the most that a call can have: fewer are not counted as less.
-        sized = {"BulkCapability": (BULK_BY_REQUESTS, directories), "RenewLayouts": ("RenewLayouts", directories),
-                 "GetLayouts": ("GetLayouts", float(LAYOUT_FILES_MAX))}
+        again = RENEWALS_BY_REQUESTS if RENEWALS_BY_REQUESTS in self.calls else CAPABILITIES_BY_REQUESTS
+        sized = {"GetCapability": (again, directories), "GetLayout": ("GetLayout", float(LAYOUT_FILES_MAX))}
         for call, count in sorted(self.warm["calls_per_minute"].items()):
             each = self.seconds(*sized.get(call, (call, 0.0)))
             if each is None:
@@ -76,7 +78,7 @@ class Costs:
 
     def drive_write(self):
         """Seconds by bytes of a write whose bytes a client leaves at drives itself: a room and its commit. None if these were not measured."""
-        commits = self.points("CommitRoom")
+        commits = self.points("Commit")
         if commits is None or "GetRoom" not in self.calls:
             return None
         return [(size, commit + self.seconds("GetRoom", size)) for size, commit in commits]

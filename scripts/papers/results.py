@@ -139,7 +139,7 @@ def systems_note(costs):
         return "Server-integrated disks (SID) and NASD with groups have lines with measured costs alone (--costs): the paper gives them none."
     writes = "Writes of NASD are charged by the paper's rule: calls for rooms at drives were not measured."
     if costs.drive_write():
-        writes = ("Each write of NASD is charged a GetRoom and a CommitRoom of its size, an NFS write as a store of its own; the paper charges nothing "
+        writes = ("Each write of NASD is charged a GetRoom and a Commit of its size, an NFS write as a store of its own; the paper charges nothing "
                   "(NFS) or a FetchStatus (AFS). A mount stores less than 64 KiB by calls.")
     sid = ("SID: bytes leave a server by its own data path; the calls are those of SAD. NASD charges each open a GetCapability, if that was measured. "
            + writes)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from papers import closed, costs, data, model, pages, plots, replay, results, traces
 from papers.closed import Demands
-from papers.costs import BULK_BY_REQUESTS, PATH_READ, PATH_STORE, Costs, NotMeasured
+from papers.costs import CAPABILITIES_BY_REQUESTS, PATH_READ, PATH_STORE, RENEWALS_BY_REQUESTS, Costs, NotMeasured
 from papers.sheets import Sheet, rounded, shown, significant
 
 PAPERS = data.papers()
@@ -185,32 +185,32 @@ class MeasuredCosts(unittest.TestCase):
     def test_groups_and_integrated_disks_have_columns_where_they_were_measured(self):
         """Calls for capabilities that the client makes take the place of its opens; bytes of SID are charged as the path's."""
         self.assertFalse({"SID_here", "NASD_groups_here"} & set(work(measured()).columns))
-        more = {"GetCapability": [[0, 20]], PATH_READ: [[0, 5]], PATH_STORE: [[0, 5]], BULK_BY_REQUESTS: [[8, 30]]}
-        sheet = work(measured(more, warm(BulkCapability=2.0)))
+        more = {"GetCapability": [[0, 20]], PATH_READ: [[0, 5]], PATH_STORE: [[0, 5]], CAPABILITIES_BY_REQUESTS: [[8, 30]]}
+        sheet = work(measured(more, warm(GetCapability=2.0)))
         # 480.8 thousand opens at 20 µs; two calls of 30 µs in each of 2,809 minutes.
         self.assertEqual([sheet.number("Open", f"{name}_here") for name in ["NASD", "NASD_groups", "SID"]], [9.6, 0.2, 0.2])
         self.assertLess(sheet.number("FetchData", "SID_here"), sheet.number("FetchData", "SAD_here"))
         self.assertEqual(sheet.number("FetchStatus", "SID_here"), sheet.number("FetchStatus", "SAD_here"))
         self.assertLess(sheet.number("total", "NASD_groups_here"), sheet.number("total", "NASD_here"))
         # Layouts are charged at the cost of one call for as many files as it can have, renewals by directories.
-        more |= {"GetLayouts": [[1, 10], [32, 40]], "RenewLayouts": [[8, 20]]}
-        self.assertEqual(work(measured(more, warm(GetLayouts=1.0, RenewLayouts=1.0))).number("Open", "NASD_groups_here"), 0.2)
+        more |= {"GetLayout": [[1, 10], [32, 40]], RENEWALS_BY_REQUESTS: [[8, 20]]}
+        self.assertEqual(work(measured(more, warm(GetLayout=1.0, GetCapability=1.0))).number("Open", "NASD_groups_here"), 0.2)
         # A call that was counted and has no cost.
-        self.assertNotIn("NASD_groups_here", work(measured(more, warm(GetLayout=1.0))).columns)
+        self.assertNotIn("NASD_groups_here", work(measured(more, warm(StatusAndCapability=1.0))).columns)
 
     def test_writes_at_drives_are_charged_a_room_and_a_commit_where_they_were_measured(self):
         """A room and a commit of the mean size for each store, in the place of the FetchStatus that the paper charges."""
         here = lambda found, row, system: work(found).number(row, f"{system}_here")
         stores, before = work(measured()).number("StoreData", "count_k") * 1e3, here(measured(), "StoreData", "NASD")
         self.assertLess(abs(before - stores * 10e-6), 0.06, "a FetchStatus")
-        self.assertEqual(here(measured({"CommitRoom": [[1, 100]]}), "StoreData", "NASD"), before, "a commit alone is not all")
-        rooms = {"CommitRoom": [[1, 100], [1e6, 100]], "GetRoom": [[1, 30], [1e6, 30]], BULK_BY_REQUESTS: [[8, 30]]}
+        self.assertEqual(here(measured({"Commit": [[1, 100]]}), "StoreData", "NASD"), before, "a commit alone is not all")
+        rooms = {"Commit": [[1, 100], [1e6, 100]], "GetRoom": [[1, 30], [1e6, 30]], CAPABILITIES_BY_REQUESTS: [[8, 30]]}
         both = measured(rooms)
         self.assertLess(abs(here(both, "StoreData", "NASD") - stores * 130e-6), 0.06)
         for system in ["SAD", "NetSCSI"]:
             self.assertEqual(here(both, "StoreData", system), here(measured(), "StoreData", system), system)
         self.assertEqual(here(both, "FetchData", "NASD"), 0.0)
-        groups = measured(rooms, warm(BulkCapability=2.0))
+        groups = measured(rooms, warm(GetCapability=2.0))
         self.assertEqual(here(groups, "StoreData", "NASD_groups"), here(both, "StoreData", "NASD"))
         self.assertEqual(here(groups, "StoreData", "NASD_groups_by_rule"), before)
         self.assertEqual(here(groups, "Open", "NASD_groups_by_rule"), here(groups, "Open", "NASD_groups"))

@@ -147,11 +147,11 @@ fn costs_of_calls_are_measured_and_replayed() {
     // The server has a data path and no drive.
     let beside = [
         "GetCapability",
-        "BulkCapability by requests",
+        "GetCapability by requests",
         "store by the data path",
-        "GetLayouts",
+        "GetLayout",
         "GetRoom",
-        "CommitRoom",
+        "Commit",
     ];
     assert_eq!(beside.map(points), [1, 4, 10, 0, 0, 0]);
     let refused = String::from_utf8(

@@ -22,8 +22,8 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Makes many equal calls of each kind to a file server on this machine, and divides the processor time of its process by
 their number: the calls of Tables 3 and 4, those for capabilities, reads and stores by the server's data path, and, where the
-volume's bytes are on drives that clients may use, GetLayout, GetLayoutList, GetLayouts and RenewLayouts (of 1, 8, 16 and 32 files), and the calls for a
-store there: GetRoom and CommitRoom. What a server does not have is left out. Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the directory, in
+volume's bytes are on drives that clients may use, GetLayout and capabilities given again (of 1, 8, 16 and 32 files), and the calls for a
+store there: GetRoom and Commit. What a server does not have is left out. Without --security the calls are anonymous: system:anyuser needs the rights rliwd in the directory, in
 which files named load-N are made and removed. A first signal ends it: FILE then has what was measured before, and status 1 tells of it.
 
 With --mount, 171 files are read there past the cache in each minute, as many as are opened in a busy client-minute of the AFS

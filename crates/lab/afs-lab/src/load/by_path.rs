@@ -9,7 +9,8 @@ use afs_datapath::session::{Client, Fingerprint, Handle, Patience, Security, Sto
 use afs_rpc::CallError;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{
-    ANY_VERSION, CapabilityAccess, CommitStore, DataPath, FetchStatus, GetCapability, SetStatus,
+    ANY_VERSION, CapabilityAccess, CapabilityRequest, CapabilityRequests, Commit, DataPath, FetchStatus,
+    GetCapability, OWN_DRIVE, SetStatus,
 };
 use afs_wire::ids::{DataVersion, Fid};
 use afs_wire::xdr::{Decode, Fixed};
@@ -20,7 +21,7 @@ use super::costs::{Costs, Files, Kind, SIZES, files};
 use super::error::{LoadError, failed};
 use crate::measured_costs::MeasuredCosts;
 
-/// Names of the costs of a read and of a store with its CommitStore.
+/// Names of the costs of a read and of a store with its Commit.
 const PATH_READ: &str = "read by the data path";
 /// The same of a store.
 const PATH_STORE: &str = "store by the data path";
@@ -95,10 +96,13 @@ impl Costs<'_> {
     }
 
     async fn handle(&self, client: &Client, fid: Fid, access: CapabilityAccess) -> Result<Handle, LoadError> {
-        let reply = self.target.call(&GetCapability { fid, access }).await?;
-        let capability = Capability::from_bytes(reply.arguments.as_bytes());
+        let wanted = CapabilityRequests::first_of([CapabilityRequest { fid, access, drive: OWN_DRIVE }]);
+        let outcomes = self.target.call(&GetCapability { wanted }).await?.outcomes;
+        let given = outcomes.into_iter().next().ok_or(LoadError::Lost)?.into_capability();
+        let given = given.map_err(failed("asking for a capability"))?;
+        let capability = Capability::from_bytes(given.arguments.as_bytes());
         let capability = capability.map_err(failed("reading a capability"))?;
-        client.present(&capability, &Secret::new(reply.secret.0)).map_err(failed("presenting a capability"))
+        client.present(&capability, &Secret::new(given.secret.0)).map_err(failed("presenting a capability"))
     }
 }
 
@@ -132,9 +136,9 @@ impl Session {
             left -= part;
         }
         let ticket = leaving.finish().await.map_err(failed("storing"))?;
-        let (ticket, status) = (Fixed(ticket.0.to_be_bytes()), SetStatus::default());
-        let commit =
-            CommitStore { ticket, fid, status, expected: ANY_VERSION, file_length: 0, grown_to: bytes };
+        let (staged, status, expected) = (Fixed(ticket.0.to_be_bytes()), SetStatus::default(), ANY_VERSION);
+        let (file_length, grown_to, drives, places) = (0, bytes, 0, 0);
+        let commit = Commit { staged, fid, status, expected, file_length, grown_to, drives, places };
         target.call(&commit).await.map(drop)
     }
 }

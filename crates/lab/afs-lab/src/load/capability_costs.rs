@@ -3,33 +3,27 @@
 
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{
-    BulkCapability, CapabilityAccess, CapabilityRequest, CapabilityRequests, DataPath, FetchStatus, Fids,
-    GetCapability, GetLayout, GetLayoutList, GetLayouts, LayoutRenewal, LayoutRenewals, LayoutRequest,
-    LayoutRequests, RenewLayouts, StatusAndCapability,
+    CapabilityAccess, CapabilityRequest, CapabilityRequests, DataPath, FetchStatus, Fids, GetCapability,
+    GetLayout, GetLayoutReply, LayoutRequest, LayoutRequests, OWN_DRIVE, StatusAndCapability,
 };
 use afs_wire::ids::Fid;
 use afs_wire::rpc::Request;
+use afs_wire::xdr::Fixed;
 
 use super::Target;
 use super::costs::{CALLS_MIN, Costs, Files, Kind, files};
 use super::error::{LoadError, is_refused_as};
 use crate::measured_costs::MeasuredCosts;
 
-/// Capabilities of a BulkCapability.
+/// Requests of one call.
 pub const REQUESTS: [usize; 4] = [1, 8, 16, 32];
-/// Name of the costs of a BulkCapability by requests.
-const BULK_BY_REQUESTS: &str = "BulkCapability by requests";
+/// Name of the costs of a GetCapability by requests.
+const CAPABILITIES_BY_REQUESTS: &str = "GetCapability by requests";
+/// The same, of drives that layouts name.
+const RENEWALS_BY_REQUESTS: &str = "GetCapability again by requests";
 /// Calls that a client makes for capabilities and layouts.
-pub const CAPABILITY_CALLS: [&str; 8] = [
-    DataPath::NAME,
-    GetCapability::NAME,
-    BulkCapability::NAME,
-    StatusAndCapability::NAME,
-    GetLayout::NAME,
-    GetLayoutList::NAME,
-    GetLayouts::NAME,
-    RenewLayouts::NAME,
-];
+pub const CAPABILITY_CALLS: [&str; 4] =
+    [DataPath::NAME, GetCapability::NAME, StatusAndCapability::NAME, GetLayout::NAME];
 /// Statuses of a StatusAndCapability: those of the BulkStatus that Table 7 implies.
 const STATUSES: usize = 13;
 /// Bytes of a file whose layout is asked for.
@@ -47,7 +41,10 @@ impl Costs<'_> {
         let files = files(self.calls.max(CALLS_MIN));
         self.each(Kind::Create, &files).await?;
         costs.add(DataPath::NAME, 0.0, self.asked(&files, |_| DataPath {}).await?);
-        let one = |fids: Around<'_>| GetCapability { fid: fids.first(), access: CapabilityAccess::READ };
+        let capabilities = |fids: Around<'_>, requests| GetCapability {
+            wanted: CapabilityRequests::first_of(fids.take(requests).map(request)),
+        };
+        let one = move |fids: Around<'_>| capabilities(fids, 1);
         costs.add(GetCapability::NAME, 0.0, self.asked(&files, one).await?);
         let with_statuses = |fids: Around<'_>| StatusAndCapability {
             fids: Fids::first_of(fids.take(STATUSES)),
@@ -55,15 +52,14 @@ impl Costs<'_> {
         };
         costs.add(StatusAndCapability::NAME, 0.0, self.asked(&files, with_statuses).await?);
         for requests in REQUESTS {
-            let wanted = move |fids: Around<'_>| BulkCapability {
-                wanted: CapabilityRequests::first_of(fids.take(requests).map(request)),
-            };
-            costs.add(BULK_BY_REQUESTS, requests as f64, self.asked(&files, wanted).await?);
+            let wanted = move |fids: Around<'_>| capabilities(fids, requests);
+            costs.add(CAPABILITIES_BY_REQUESTS, requests as f64, self.asked(&files, wanted).await?);
         }
         self.each(Kind::Remove, &files).await.map(drop)
     }
 
-    /// Adds GetLayout and GetLayoutList, and GetLayouts and RenewLayouts by the number of files. Adds nothing where the volume has no layouts, or its bytes are on no drive that clients may use.
+    /// Adds GetLayout, and the capabilities of layouts given again, by the number of files. Adds nothing where the volume has no layouts, or its
+    /// bytes are on no drive that clients may use.
     ///
     /// # Errors
     /// As [`Costs::add_capabilities`].
@@ -74,39 +70,23 @@ impl Costs<'_> {
         let first = Around(&files, 0).first();
         let version = self.target.call(&FetchStatus { fid: first }).await?.status.data_version;
         // All files have the same history, so the same version.
-        let layout =
-            move |fids: Around<'_>| GetLayout { fid: fids.first(), version, start: 0, end: LAYOUT_BYTES };
-        let told = self.target.call(&layout(Around(&files, 0))).await;
-        let has_copies = |told: &<GetLayout as Request>::Reply| {
-            told.parts.iter().any(|part| part.copies.iter().next().is_some())
+        let layouts = move |fids: Around<'_>, count| {
+            let request = |fid| LayoutRequest { fid, version, start: 0, end: LAYOUT_BYTES };
+            GetLayout { wanted: LayoutRequests::first_of(fids.take(count).map(request)) }
         };
+        let told = self.target.call(&layouts(Around(&files, 0), 1)).await;
         if !is_absent(&told)?
-            && let Some(told) = told.ok().filter(has_copies)
+            && let Some(drive) = drive_of(told?)
         {
-            costs.add(GetLayout::NAME, 0.0, self.asked(&files, layout).await?);
-            let list = move |fids: Around<'_>| GetLayoutList {
-                fid: fids.first(),
-                version,
-                start: 0,
-                end: LAYOUT_BYTES,
-            };
-            if !is_absent(&self.target.call(&list(Around(&files, 0))).await)? {
-                costs.add(GetLayoutList::NAME, 0.0, self.asked(&files, list).await?);
-            }
             for count in REQUESTS {
-                let wanted = move |fids: Around<'_>| GetLayouts {
-                    wanted: LayoutRequests::first_of(
-                        fids.take(count).map(|fid| LayoutRequest { fid, version }),
+                let wanted = move |fids: Around<'_>| layouts(fids, count);
+                costs.add(GetLayout::NAME, count as f64, self.asked(&files, wanted).await?);
+                let again = move |fids: Around<'_>| GetCapability {
+                    wanted: CapabilityRequests::first_of(
+                        fids.take(count).map(|fid| CapabilityRequest { drive, ..request(fid) }),
                     ),
                 };
-                costs.add(GetLayouts::NAME, count as f64, self.asked(&files, wanted).await?);
-                let Some(drive) = told.drives.first().map(|offer| offer.drive) else { continue };
-                let wanted = move |fids: Around<'_>| RenewLayouts {
-                    wanted: LayoutRenewals::first_of(
-                        fids.take(count).map(|fid| LayoutRenewal { fid, drive }),
-                    ),
-                };
-                costs.add(RenewLayouts::NAME, count as f64, self.asked(&files, wanted).await?);
+                costs.add(RENEWALS_BY_REQUESTS, count as f64, self.asked(&files, again).await?);
             }
         }
         self.each(Kind::Remove, &files).await.map(drop)
@@ -150,7 +130,14 @@ impl<'a> Around<'a> {
 }
 
 fn request(fid: Fid) -> CapabilityRequest {
-    CapabilityRequest { fid, access: CapabilityAccess::READ }
+    CapabilityRequest { fid, access: CapabilityAccess::READ, drive: OWN_DRIVE }
+}
+
+/// The drive that has bytes of the first file of a reply; `None` where none has.
+fn drive_of(told: GetLayoutReply) -> Option<Fixed<16>> {
+    let layout = told.outcomes.into_iter().next()?.into_layout().ok()?;
+    let has_copies = layout.parts.parts().iter().any(|part| !part.copies.is_empty());
+    layout.drives.first().map(|offer| offer.drive).filter(|_| has_copies)
 }
 
 /// Whether the server does not know the call, or does not do this for the volume.

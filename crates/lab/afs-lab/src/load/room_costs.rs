@@ -9,8 +9,7 @@ use afs_datapath::MINIMUM_SIZE;
 use afs_datapath::capability::{Capability, Secret};
 use afs_datapath::session::{Client, Fingerprint, Handle, Patience, Security};
 use afs_wire::fs::{
-    ANY_VERSION, COMMIT_SLOT_LEN, CommitDrive, CommitPlace, CommitRoom, EndRoom, GetRoom, LayoutDrive,
-    SetStatus,
+    ANY_VERSION, COMMIT_SLOT_LEN, Commit, CommitPlace, EndRoom, GetRoom, LayoutDrive, SetStatus,
 };
 use afs_wire::ids::Fid;
 use afs_wire::rpc::Request;
@@ -39,7 +38,7 @@ struct Room {
 
 /// What was staged in a room, for its commit.
 struct Staged {
-    drives: Vec<CommitDrive>,
+    drives: Vec<Fixed<16>>,
     places: Vec<CommitPlace>,
 }
 
@@ -117,7 +116,7 @@ impl Costs<'_> {
                 room.commit(&target, staged.get().ok_or(LoadError::Lost)?, bytes).await
             }
         };
-        costs.add(CommitRoom::NAME, bytes as f64, self.mean(calls, commit).await?);
+        costs.add(Commit::NAME, bytes as f64, self.mean(calls, commit).await?);
         Ok(())
     }
 
@@ -146,16 +145,17 @@ impl Room {
     }
 
     async fn commit(&self, target: &Target, staged: &Staged, bytes: u64) -> Result<(), LoadError> {
-        let (fid, status, room, drives) = (self.fid, SetStatus::default(), self.number, &staged.drives);
+        let (fid, status, drives) = (self.fid, SetStatus::default(), &staged.drives);
         let (expected, file_length) = (ANY_VERSION, 0);
         let tables = drives.iter().flat_map(Encode::to_bytes);
         let tables: Vec<u8> = tables.chain(staged.places.iter().flat_map(Encode::to_bytes)).collect();
         let (drives, places) = (drives.len() as u32, staged.places.len() as u32);
-        let commit = CommitRoom { fid, status, expected, file_length, grown_to: bytes, room, drives, places };
-        let mut call = target.files.open(&commit).await.during(CommitRoom::NAME)?;
-        call.write(Bytes::from(tables)).await.during(CommitRoom::NAME)?;
-        call.finish_request().during(CommitRoom::NAME)?;
-        call.finish::<CommitRoom>().await.during(CommitRoom::NAME).map(drop)
+        let (grown_to, staged) = (bytes, self.number);
+        let commit = Commit { fid, status, expected, file_length, grown_to, staged, drives, places };
+        let mut call = target.files.open(&commit).await.during(Commit::NAME)?;
+        call.write(Bytes::from(tables)).await.during(Commit::NAME)?;
+        call.finish_request().during(Commit::NAME)?;
+        call.finish::<Commit>().await.during(Commit::NAME).map(drop)
     }
 }
 
@@ -169,26 +169,17 @@ impl Drives {
         for (at, drive) in (0..).zip(&room.drives) {
             let client = self.0.get(&drive.drive.0).ok_or(LoadError::Lost)?;
             let handle = present(client, drive)?;
-            let (mut positions, mut chunks) = (Vec::new(), Vec::new());
             for slot in 0..bytes.div_ceil(COMMIT_SLOT_LEN) {
                 let round = room.rounds.get(slot as usize % room.rounds.len().max(1));
                 if round.is_some_and(|round| round.contains(&at)) {
                     let position = slot * COMMIT_SLOT_LEN;
                     let part = vec![7; (bytes - position).min(COMMIT_SLOT_LEN) as usize];
-                    chunks.push(client.stage(&handle, Bytes::from(part)).await.map_err(failed("staging"))?);
-                    positions.push(position);
+                    let chunk = client.stage(&handle, Bytes::from(part)).await.map_err(failed("staging"))?;
+                    let chunk = Fixed(chunk.to_bytes());
+                    places.push((position, CommitPlace { position, drive: at, chunk }));
                 }
             }
-            let mut run = 0;
-            if !chunks.is_empty() {
-                let told = client.receipts(&handle, &chunks).await.map_err(failed("taking receipts"))?;
-                run = told.run;
-                for ((position, chunk), receipt) in positions.into_iter().zip(chunks).zip(told.receipts) {
-                    let (chunk, receipt) = (Fixed(chunk.to_bytes()), Fixed(receipt.0));
-                    places.push((position, CommitPlace { position, drive: at, chunk, receipt }));
-                }
-            }
-            drives.push(CommitDrive { drive: drive.drive, run });
+            drives.push(drive.drive);
         }
         Ok(Staged { drives, places: in_order(places, &room.rounds) })
     }
