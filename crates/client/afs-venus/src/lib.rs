@@ -28,13 +28,13 @@
 //! | `kernel` | nodes that the kernel holds, and their invalidation |
 //! | `location` | cells, volume groups, sites, servers and their addresses |
 //! | `data` | data of open files: which bytes are cached, which are dirty |
+//! | `residency` | what stays in the cache of each object, by rules and by pins, and what of that is to be looked at |
 //! | `vnode` | objects of the status cache: status, rights, contents of directories |
 //! | `lock_waits` | which processes wait for which locks, to find circles |
-//! | `pins` | what is to be complete in the cache, and which of it is to be looked at |
 //! | `promises` | which objects are promised, ends of promises, and the invalidations that follow |
 //! | `calls` | calls to the sites of a volume, with the retry ladder |
 //! | `transfer` | transfer of file data between servers and this machine, by any route |
-//! | `bypass` | which files bypass the disk cache, and the memory for their data |
+//! | `bypass` | the memory for data of files that bypass the disk cache |
 //! | `files` | cache files, open handles, dirty data |
 //! | `names` | names in cached directories, and synthetic directories |
 //! | `rounds` | who changes names in a directory at present, and who waits |
@@ -66,9 +66,9 @@ mod lock_waits;
 mod locks;
 mod names;
 mod objects;
-mod pins;
 mod promise;
 mod promises;
+mod residency;
 mod resolver;
 mod retry_orders;
 mod rounds;

@@ -9,7 +9,7 @@ use afs_wire::ids::DataVersion;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::bypass::slots::{At, Bounds, Order, Reader, Slots};
+use crate::bypass::slots::{Bounds, Order, Reader, Slots};
 use crate::config::BypassLimits;
 
 /// A reader that does not read in sequence gets as much as this around what it asks for: pages beside it may be next.
@@ -50,9 +50,8 @@ pub(crate) enum Found {
 /// A range of a window that its holder fetches. The window is free for others to try when this is dropped.
 pub(crate) struct Claim {
     all: Arc<Windows>,
-    version: DataVersion,
-    order: Option<Order>,
-    range: Range<u64>,
+    order: Order,
+    is_over: bool,
 }
 
 impl Windows {
@@ -100,10 +99,6 @@ impl Windows {
         let starts = (0..PIECES).map(move |n| first + n * piece).take_while(move |start| *start < length);
         starts.map(move |start| start..(start + piece).min(length))
     }
-
-    fn claim(self: &Arc<Self>, version: DataVersion, order: Order) -> Claim {
-        Claim { all: self.clone(), version, range: order.range.clone(), order: Some(order) }
-    }
 }
 
 impl Window {
@@ -112,10 +107,10 @@ impl Window {
         let reader = Reader { window: self.number, version, at };
         let mut slots = self.all.slots.lock();
         match slots.at(reader) {
-            At::Here(bytes) => Found::Here(bytes),
-            At::Coming => Found::Coming,
-            At::Missing => match slots.order(reader, range, self.all.bounds) {
-                Some(order) => Found::Missing(self.all.claim(version, order)),
+            Some(Some(bytes)) => Found::Here(bytes),
+            Some(None) => Found::Coming,
+            None => match slots.order(reader, range, self.all.bounds) {
+                Some(order) => Found::Missing(self.claim(order)),
                 None => Found::Full,
             },
         }
@@ -125,7 +120,11 @@ impl Window {
     pub fn claim_ahead(&self, version: DataVersion, at: u64, range: Range<u64>) -> Option<Claim> {
         let reader = Reader { window: self.number, version, at };
         let order = self.all.slots.lock().order_ahead(reader, range, self.all.bounds)?;
-        Some(self.all.claim(version, order))
+        Some(self.claim(order))
+    }
+
+    fn claim(&self, order: Order) -> Claim {
+        Claim { all: self.all.clone(), order, is_over: false }
     }
 }
 
@@ -139,17 +138,17 @@ impl Drop for Window {
 impl Claim {
     /// What is to be fetched.
     pub fn range(&self) -> Range<u64> {
-        self.range.clone()
+        self.order.range.clone()
     }
 
     /// Of which version.
     pub fn version(&self) -> DataVersion {
-        self.version
+        self.order.version
     }
 
     /// Whether nobody waited for it when it was claimed.
     pub fn is_ahead(&self) -> bool {
-        self.order.as_ref().is_some_and(|order| order.is_ahead)
+        self.order.is_ahead
     }
 
     /// All bytes of the range have come, of that version.
@@ -158,9 +157,10 @@ impl Claim {
     }
 
     fn end(&mut self, came: Option<Bytes>) {
-        let Some(order) = self.order.take() else { return };
-        self.all.slots.lock().end(&order, came);
-        self.all.changed.notify_waiters();
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.all.slots.lock().end(&self.order, came);
+            self.all.changed.notify_waiters();
+        }
     }
 }
 

@@ -126,11 +126,6 @@ impl KeptFiles {
         self.records.entry(name).and_modify(|record| record.age = age);
     }
 
-    /// True if the fid is pinned, whether or not a version is kept.
-    pub fn is_pinned(&self, cell: &CellName, fid: Fid) -> bool {
-        self.pinned.contains(&(cell.clone(), fid))
-    }
-
     /// Adds the record of a pinned object in place of an older one. False: it is the same.
     pub fn keep_offline(&mut self, name: (CellName, Fid), record: OfflineRecord) -> bool {
         let is_new = self.offline.get(&name) != Some(&record);
@@ -258,7 +253,7 @@ mod tests {
         kept.set_pinned(&cell, key(2, 1).fid, false);
         assert_eq!(old(&kept), [1, 3, 2]);
         kept.forget(&cell, key(9, 1).fid);
-        assert!(kept.is_pinned(&cell, key(9, 1).fid) && kept.all().count() == 3);
+        assert!(kept.pinned.contains(&(cell, key(9, 1).fid)) && kept.all().count() == 3);
     }
 
     #[test]

@@ -105,10 +105,6 @@ impl CacheStore for MemoryCache {
         self.state.lock().kept.set_pinned(cell, fid, is_pinned);
     }
 
-    fn is_pinned(&self, cell: &CellName, fid: Fid) -> bool {
-        self.state.lock().kept.is_pinned(cell, fid)
-    }
-
     fn keep_pins(&self, pins: &[PinRecord]) -> io::Result<()> {
         self.state.lock().pins = pins.to_vec();
         Ok(())

@@ -158,11 +158,6 @@ pub trait CacheStore: Send + Sync + 'static {
     /// Pins a fid, or ends that: what is kept of a pinned one is not evicted. Holds until the end of this process.
     fn set_pinned(&self, _cell: &CellName, _fid: Fid, _is_pinned: bool) {}
 
-    /// True if a fid is pinned.
-    fn is_pinned(&self, _cell: &CellName, _fid: Fid) -> bool {
-        false
-    }
-
     /// Keeps a list of pins beyond the end of this process and of the machine, in place of an older one. Returns when it is on
     /// disk.
     ///

@@ -25,8 +25,8 @@ use crate::identity::Identity;
 use crate::kernel::KernelCaches;
 use crate::key::CellIndex;
 use crate::location::{Address, Cell, Group, Location, Server, Volume};
-use crate::pins::{PinBounds, Pins};
 use crate::promises::{self, Promises};
+use crate::residency::{PinBounds, Pins};
 use crate::sink::NoSink;
 use crate::vnode::VnodeTable;
 

@@ -88,6 +88,11 @@ impl Content {
             || self.length != self.base_length
     }
 
+    /// True if a program has it open for writing, or has changed it.
+    pub fn is_changing(&self) -> bool {
+        self.uses.writers() > 0 || self.is_dirty()
+    }
+
     /// True if all bytes are cached.
     pub fn is_complete(&self) -> bool {
         self.present.contains(&(0..self.length))

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use afs_rpc::sync::{self, Notify};
 use afs_wire::fs::Status;
+use afs_wire::ids::DataVersion;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -93,6 +94,12 @@ impl FileData {
         self.content.lock()
     }
 
+    /// Its version and length.
+    pub fn extent(&self) -> (DataVersion, u64) {
+        let content = self.content();
+        (content.version, content.length)
+    }
+
     /// Venus itself is about to write to the file: the mark is void, and the contents read for a store are outdated.
     pub fn forget_mark(&self) {
         self.marked.store(false, Ordering::SeqCst);
@@ -115,8 +122,7 @@ impl FileData {
 
     /// True if its handles go on with a newer version, as if they had been opened now: it was never all here, and nothing is written.
     pub fn goes_on(&self) -> bool {
-        let content = self.content();
-        !self.whole.load(Ordering::SeqCst) && content.uses.writers() == 0 && !content.is_dirty()
+        !self.whole.load(Ordering::SeqCst) && !self.content().is_changing()
     }
 
     /// Changes the checksums of the stored data. A comparison in progress finds that they have changed.

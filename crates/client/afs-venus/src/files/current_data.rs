@@ -81,6 +81,6 @@ fn find_or_create(cache: &dyn CacheStore, key: &CacheKey, length: u64) -> io::Re
 fn usable(state: &VnodeState, status: &Status) -> Option<Arc<FileData>> {
     let data = state.file.data()?;
     let content = data.content();
-    let ours = content.uses.writers() > 0 || content.is_dirty() || state.file.is_orphan();
+    let ours = content.is_changing() || state.file.is_orphan();
     (ours || content.version == status.data_version).then(|| data.clone())
 }

@@ -11,7 +11,8 @@ use crate::error::VenusError;
 use crate::files::{Failure, Files, Handle, SetAside, is_current};
 use crate::identity::User;
 use crate::key::Key;
-use crate::vnode::{CacheUse, Vnode, VnodeState};
+use crate::residency::Residency;
+use crate::vnode::{Vnode, VnodeState};
 
 impl Files {
     /// Keeps unreferenced data in the cache if nothing is dirty. Dirty data is listed to be stored later, for `user`
@@ -76,7 +77,7 @@ impl Files {
     async fn keep(&self, vnode: &Vnode, data: &Arc<FileData>, version: DataVersion, kept: Option<&Kept>) {
         let may_keep = {
             let state = vnode.state();
-            !state.is_gone && state.file.cache_use() != CacheUse::Never
+            !state.is_gone && state.residency != Residency::Past
         };
         let may_keep =
             may_keep && !data.lost.load(Ordering::SeqCst) && !data.never_kept.load(Ordering::SeqCst);

@@ -11,6 +11,7 @@ use crate::data::FileData;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Files;
 use crate::key::Key;
+use crate::vnode::Vnode;
 
 impl Files {
     /// Limit of the cache, in bytes.
@@ -101,20 +102,16 @@ impl Files {
         &self.cache
     }
 
-    fn is_pinned(&self, key: Key) -> bool {
-        self.cache_key(key, DataVersion(0)).is_ok_and(|named| self.cache.is_pinned(&named.cell, key.fid))
-    }
-
-    /// Frees space in the cache: evicts unused files, else ranges of this file outside of `wanted`. What is pinned stays, but
+    /// Frees space in the cache: evicts unused files, else ranges of this file outside of `wanted`. What is kept stays, but
     /// for ranges of a file that is being written.
-    pub async fn make_room(&self, key: Key, data: &Arc<FileData>, bytes: u64, wanted: &Range<u64>) {
+    pub async fn make_room(&self, vnode: &Vnode, data: &Arc<FileData>, bytes: u64, wanted: &Range<u64>) {
         if self.has_room(bytes).await {
             return;
         }
-        let is_pinned = self.is_pinned(key);
+        let is_kept = vnode.state().residency.is_kept();
         let evicted = {
             let mut content = data.content();
-            let stays = is_pinned && content.uses.writers() == 0;
+            let stays = is_kept && content.uses.writers() == 0;
             match stays || content.uses.passthrough() > 0 || data.backed.load(Ordering::SeqCst) {
                 false => content.evict(bytes, wanted),
                 // The kernel reads and writes the whole file by passthrough.

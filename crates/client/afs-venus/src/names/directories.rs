@@ -79,7 +79,7 @@ impl Directories {
                 return;
             }
             let mut state = vnode.state();
-            if vnode.key != but && !state.is_pinned {
+            if vnode.key != but && !state.residency.is_kept() {
                 state.directory = None;
             }
         }

@@ -29,8 +29,8 @@ use crate::identity::Identity;
 use crate::kernel::KernelCaches;
 use crate::key::{CellIndex, Key, NodeTarget};
 use crate::location::{Location, Server, Volume};
-use crate::pins::Pins;
 use crate::promise::{BreakCounter, ServerReset};
+use crate::residency::Pins;
 use crate::vnode::{Vnode, VnodeTable};
 use give_ups::GiveUps;
 

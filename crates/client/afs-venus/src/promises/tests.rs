@@ -13,7 +13,7 @@ use super::*;
 use crate::identity::TokenId;
 use crate::key::{CellIndex, NodeTarget};
 use crate::location::{Address, Group, Server};
-use crate::pins::{PinBounds, Pins};
+use crate::residency::{PinBounds, Pins};
 use crate::sink::NoSink;
 
 const CELL: CellIndex = CellIndex(0);

@@ -119,7 +119,7 @@ impl Venus {
         };
         if handle.may_change() {
             // The open that created it has judged an empty file.
-            self.judge_again(&handle.vnode, &handle.data());
+            self.apply_rules(&handle.vnode, handle.data().extent().1);
         }
         if let Some(released) = self.files.release_handle(handle.id) {
             self.after_release(released).await;

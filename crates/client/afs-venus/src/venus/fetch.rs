@@ -167,7 +167,7 @@ impl Venus {
     /// Fetches what was claimed.
     pub(super) async fn fetch_claimed(&self, handle: &Arc<Handle>, claim: FetchClaim) -> Result<()> {
         let FetchClaim { data, range } = &claim;
-        self.files.make_room(handle.vnode.key, data, range.end - range.start, range).await;
+        self.files.make_room(&handle.vnode, data, range.end - range.start, range).await;
         match self.fetch_into(&handle.vnode, data, range.clone()).await {
             Ok(answered) => self.arrived(handle, data, range.clone(), answered).await,
             Err(error) => Err(self.handle_error(&handle.vnode, error)),
@@ -251,7 +251,7 @@ impl Venus {
                 // The reply is older than what is known: it is requested again.
                 return Ok(());
             }
-            content.uses.writers() > 0 || content.is_dirty() || data.backed.load(Ordering::SeqCst)
+            content.is_changing() || data.backed.load(Ordering::SeqCst)
         };
         if ours {
             return self.files.take_version(data, status).await;

@@ -184,7 +184,7 @@ impl Venus {
             if !self.begins_with(data, at, bytes.slice(..known as usize)).await? {
                 return Ok(Put::Differs);
             }
-            self.files.make_room(vnode.key, data, end - at - known, &(at..end)).await;
+            self.files.make_room(vnode, data, end - at - known, &(at..end)).await;
             self.files.put_behind(data, at + known, bytes.slice(known as usize..)).await?;
             at = end;
         }

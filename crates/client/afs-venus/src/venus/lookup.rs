@@ -19,7 +19,6 @@ use crate::names::{NAME_MAX, components, is_dot};
 use crate::venus::Venus;
 use crate::venus::directory::has_changed;
 use crate::venus::looks::Looks;
-use crate::venus::offline::Seldom;
 use crate::vnode::{Vnode, is_mount_point, kind_of};
 
 /// Limit of links followed in one walk.
@@ -289,26 +288,25 @@ impl Venus {
     }
 
     /// The status of an object in a directory, by a call: apart from it, its future takes no room in those of look-ups that need none.
-    fn missing_status_in<'a>(
-        &'a self,
-        dir: &'a Arc<Vnode>,
-        child: &'a Arc<Vnode>,
-        volume: &'a Arc<Volume>,
-        name: &'a [u8],
-    ) -> Seldom<'a, Status> {
-        Box::pin(async move {
-            // A suspect object is asked for with others like it, which need not be its neighbours.
-            if self.suspects_near(child, volume).is_empty() && !has_changed(child) {
-                match self.fetch_neighbours(dir, volume, name).await {
-                    // Whether it may be shown without its server is decided below.
-                    Err(error) if !self.context.may_be_old => return Err(error),
-                    _ => {}
-                }
+    #[boxed]
+    async fn missing_status_in(
+        &self,
+        dir: &Arc<Vnode>,
+        child: &Arc<Vnode>,
+        volume: &Arc<Volume>,
+        name: &[u8],
+    ) -> Result<Status> {
+        // A suspect object is asked for with others like it, which need not be its neighbours.
+        if self.suspects_near(child, volume).is_empty() && !has_changed(child) {
+            match self.fetch_neighbours(dir, volume, name).await {
+                // Whether it may be shown without its server is decided below.
+                Err(error) if !self.context.may_be_old => return Err(error),
+                _ => {}
             }
-            let status = self.status(child).await?;
-            self.found_in(child, dir.key);
-            Ok(status)
-        })
+        }
+        let status = self.status(child).await?;
+        self.found_in(child, dir.key);
+        Ok(status)
     }
 
     /// Takes note of the directory in which an object was found: its rights are those of that one.

@@ -4,9 +4,9 @@
 //! decides: its status, and the rights that the user was known to have. Nothing is written that way, and nothing stays valid: the
 //! next operation asks again.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
+use afs_rpc::boxed;
 use afs_wire::dir::{self, Blob};
 use afs_wire::fs::{FileKind, Status};
 use afs_wire::ids::{Rights, UnixSeconds};
@@ -20,9 +20,6 @@ use crate::key::Key;
 use crate::venus::Venus;
 use crate::vnode::{Vnode, sees};
 
-/// What seldom happens takes no room in the futures of all operations.
-pub(super) type Seldom<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
-
 impl Venus {
     /// The same for an operation that only reads.
     pub(super) fn reading(&self) -> Venus {
@@ -35,48 +32,34 @@ impl Venus {
     }
 
     /// The status as it was promised last, after an error that says that no server replies; else the error. Without the right to
-    /// see it the error, too.
-    pub(super) fn status_promised_last<'a>(
-        &'a self,
-        vnode: &'a Arc<Vnode>,
-        error: VenusError,
-    ) -> Seldom<'a, Status> {
-        Box::pin(async move {
-            let Some((status, rights)) = self.promised_last(vnode).await else { return Err(error) };
-            match sees(status.kind, rights) {
-                true => {
-                    self.note_unpromised(vnode.key, &error);
-                    Ok(status)
-                }
-                false => Err(error),
+    /// see it the error, too. Boxed, as what seldom happens takes no room in the futures of all operations.
+    #[boxed]
+    pub(super) async fn status_promised_last(&self, vnode: &Arc<Vnode>, error: VenusError) -> Result<Status> {
+        match self.promised_last(vnode).await {
+            Some((status, rights)) if sees(status.kind, rights) => {
+                self.note_unpromised(vnode.key, &error);
+                Ok(status)
             }
-        })
+            _ => Err(error),
+        }
     }
 
     /// The same of the rights on an object.
-    pub(super) fn rights_promised_last<'a>(
-        &'a self,
-        vnode: &'a Arc<Vnode>,
-        error: VenusError,
-    ) -> Seldom<'a, Rights> {
-        Box::pin(async move { self.promised_last(vnode).await.map(|(_, rights)| rights).ok_or(error) })
+    #[boxed]
+    pub(super) async fn rights_promised_last(&self, vnode: &Arc<Vnode>, error: VenusError) -> Result<Rights> {
+        self.promised_last(vnode).await.map(|(_, rights)| rights).ok_or(error)
     }
 
     /// Brings the contents of a directory as they were promised last into memory, for a user who may see them; else the error.
-    pub(super) fn contents_promised_last<'a>(
-        &'a self,
-        vnode: &'a Arc<Vnode>,
-        error: VenusError,
-    ) -> Seldom<'a, ()> {
-        Box::pin(async move {
-            let Some((status, rights)) = self.promised_last(vnode).await else { return Err(error) };
-            let may_look = status.kind == FileKind::Directory && rights.contains(Rights::LOOKUP);
-            if !may_look || !self.contents_are_here(vnode, &status).await? {
-                return Err(error);
-            }
-            self.note_unpromised(vnode.key, &error);
-            Ok(())
-        })
+    #[boxed]
+    pub(super) async fn contents_promised_last(&self, vnode: &Arc<Vnode>, error: VenusError) -> Result<()> {
+        let Some((status, rights)) = self.promised_last(vnode).await else { return Err(error) };
+        let may_look = status.kind == FileKind::Directory && rights.contains(Rights::LOOKUP);
+        if !may_look || !self.contents_are_here(vnode, &status).await? {
+            return Err(error);
+        }
+        self.note_unpromised(vnode.key, &error);
+        Ok(())
     }
 
     /// True if the contents of a directory of this status are in memory now.

@@ -74,8 +74,7 @@ impl Venus {
             return Err(VenusError::new(ErrorKind::Refused(NOT_CONNECTED), "open").of(vnode.key.fid));
         }
         self.await_late_release(vnode, status).await?;
-        let cache_use = self.judged(vnode, status.length).cache_use;
-        vnode.state().file.set_cache_use(cache_use);
+        self.apply_rules(vnode, status.length);
         let handle = self.files.open_handle(vnode, status, flags, self.context.user).await?;
         if handle.may_change() {
             // What grows does so before the first write: none begins while there is a writer.

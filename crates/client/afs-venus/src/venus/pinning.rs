@@ -1,19 +1,16 @@
-//! Pins, by the order of users: made, ended and told. They are kept by [`crate::venus::pin_keeping`].
+//! Pins, by the order of users: made, ended and told. They are kept by [`crate::venus::keeping`].
 
-use afs_rpc::boxed;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use afs_wire::fs::FileKind;
-use afs_wire::ids::{DataVersion, Fid};
+use afs_rpc::boxed;
+use afs_wire::fs::{FileKind, Status};
 
-use crate::api::{Access, ExplainedFid, NodeId, PinOptions, PinState, Pinned, TokenOwner, Unpinned};
+use crate::api::{Access, NodeId, PinOptions, Pinned, TokenOwner, Unpinned};
 use crate::cache::PinRecord;
 use crate::error::Result as VenusResult;
-use crate::key::{CellIndex, Key, NodeTarget};
-use crate::pins::{Pin, Told};
+use crate::key::{Key, NodeTarget};
 use crate::venus::Venus;
-use crate::vnode::may;
+use crate::vnode::{Vnode, may};
 
 /// Limit of a list, in entries and in bytes of paths.
 const LIST_MAX: usize = 16;
@@ -36,17 +33,19 @@ impl Venus {
         if path.len() > PATH_MAX {
             return Err(Unpinned::TooLong);
         }
-        let owner = self.identity.known_owner(owner);
-        let (root, way) = self.as_user(Some(owner)).target_of_pin(path).await?;
-        let pin = Pin { root, owner: Some(owner), is_recursive, is_offline, path: path.to_vec() };
-        let number = self.pins.add(pin)?;
-        self.mark_pinned(root, true);
+        let user = self.identity.known_owner(owner);
+        let (root, way) = self.as_user(Some(user)).target_of_pin(path).await?;
+        let (fid, owner, path) = (root.fid, Some(user), path.to_vec());
+        let cell = self.cell(root).map_err(Unpinned::Failed)?.name.clone();
+        let pin = PinRecord { cell, fid, owner, is_recursive, is_offline, path };
+        let number = self.pins.add(pin, Some(root), false)?;
+        self.apply_pins(root);
         if let Err(error) = self.keep_list_of_pins().await {
             self.end_pin(number);
             return Err(Unpinned::Failed(error));
         }
         self.set_way(number, way);
-        tracing::info!(fid = %root.fid, "pinned by the order of {owner}");
+        tracing::info!(fid = %root.fid, "pinned by the order of {user}");
         Ok(number)
     }
 
@@ -60,13 +59,22 @@ impl Venus {
         if status.kind != FileKind::File {
             return Ok((key, way));
         }
-        let wanted = Access { read: true, ..Access::default() };
-        let readable = self.require(&vnode, &status, "pin", |rights| may(&status, rights, wanted)).await;
-        readable.map_err(Unpinned::Failed)?;
+        self.require_to_read(&vnode, &status, "pin").await.map_err(Unpinned::Failed)?;
         match status.length <= self.pins.bytes_max() {
             true => Ok((key, way)),
             false => Err(Unpinned::TooLarge(status.length, self.pins.bytes_max())),
         }
+    }
+
+    /// Whether the user may read a file.
+    pub(super) async fn require_to_read(
+        &self,
+        vnode: &Arc<Vnode>,
+        status: &Status,
+        operation: &'static str,
+    ) -> VenusResult<()> {
+        let wanted = Access { read: true, ..Access::default() };
+        self.require(vnode, status, operation, |rights| may(status, rights, wanted)).await
     }
 
     /// What is at a path, and the directories and links that the path leads through: without these nothing is found at it while
@@ -96,7 +104,8 @@ impl Venus {
 
     /// Takes note of the way to a pin.
     pub(super) fn set_way(&self, number: u64, way: Vec<Key>) {
-        self.pins.set_way(number, way).into_iter().for_each(|key| self.mark_pinned(key, true));
+        self.pins.set_way(number, &way);
+        way.into_iter().for_each(|key| self.apply_pins(key));
     }
 
     /// Ends the pins of a path that this user has made, or for root that any user has; what they kept may be evicted from now on.
@@ -106,16 +115,14 @@ impl Venus {
     #[boxed]
     pub async fn unpin(&self, owner: TokenOwner, path: &[u8]) -> Result<(), Unpinned> {
         let path = trimmed(path);
-        let mut found = self.pins_known_to(owner);
-        found.retain(|told| told.pin.path == path);
+        let mut found = self.pins.told(owner);
+        found.retain(|(pin, ..)| pin.path == path);
         if found.is_empty() {
             return Err(Unpinned::None);
         }
-        for Told { number, pin, .. } in &found {
-            self.end_pin(*number);
-            if pin.is_offline {
-                self.sweep_offline(pin, &BTreeSet::new()).await.map_err(Unpinned::Failed)?;
-            }
+        found.iter().for_each(|(_, _, told)| self.end_pin(told.number));
+        if found.iter().any(|(pin, ..)| pin.is_offline) {
+            self.sweep_offline().await.map_err(Unpinned::Failed)?;
         }
         self.keep_list_of_pins().await.map_err(Unpinned::Failed)
     }
@@ -125,76 +132,24 @@ impl Venus {
     pub fn pins(&self, owner: TokenOwner, after: u64) -> Vec<Pinned> {
         let mut told: Vec<Pinned> = Vec::new();
         let mut paths = 0;
-        for it in self.pins_known_to(owner).into_iter().filter(|it| it.number > after) {
-            paths += it.pin.path.len();
+        for (pin, root, mut it) in self.pins.told(owner).into_iter().filter(|(.., it)| it.number > after) {
+            paths += pin.path.len();
             if told.len() >= LIST_MAX || (paths > LIST_PATHS_MAX && !told.is_empty()) {
                 break;
             }
-            told.push(self.pin_told(it));
+            it.unpromised = self.unpromised(root);
+            told.push(it);
         }
         told
     }
 
-    fn pins_known_to(&self, owner: TokenOwner) -> Vec<Told> {
-        let mut all = self.pins.all();
-        let is_own = |told: &Told| told.pin.owner.is_some_and(|user| user.uid() == owner.uid());
-        all.retain(|told| owner.uid() == 0 || is_own(told));
-        all
-    }
-
-    fn pin_told(&self, it: Told) -> Pinned {
-        let Told { number, pin, sums, is_due, waits, reason } = it;
-        let state = match (is_due, &waits, sums.missing_objects) {
-            (_, Some(_), _) => PinState::Waiting,
-            (false, None, 0) => PinState::Complete,
-            (false, None, _) if reason.is_some() => PinState::Partial,
-            _ => PinState::Fetching,
-        };
-        let Fid { volume, vnode, unique } = pin.root.fid;
-        Pinned {
-            number,
-            path: String::from_utf8_lossy(&pin.path).into_owned(),
-            cell: self.cell_name(pin.root.cell),
-            fid: ExplainedFid { volume: volume.0, vnode: vnode.0, unique: unique.0 },
-            uid: pin.owner.map(TokenOwner::uid),
-            is_recursive: pin.is_recursive,
-            is_offline: pin.is_offline,
-            unpromised: self.unpromised(pin.root),
-            state,
-            objects: sums.objects,
-            missing_objects: sums.missing_objects,
-            bytes: sums.bytes,
-            missing_bytes: sums.missing_bytes,
-            reason: waits.or(reason),
-        }
-    }
-
-    fn cell_name(&self, cell: CellIndex) -> String {
-        self.location.cell(cell).map_or(String::new(), |cell| cell.name.to_string())
-    }
-
     fn end_pin(&self, number: u64) {
-        self.pins.remove(number).into_iter().for_each(|key| self.mark_pinned(key, false));
-    }
-
-    /// Marks an object as pinned or not, in the status cache and in the cache of files.
-    pub(super) fn mark_pinned(&self, key: Key, is_pinned: bool) {
-        if is_pinned {
-            self.vnode(key).state().is_pinned = true;
-        } else if let Some(vnode) = self.vnodes.peek(key) {
-            vnode.state().is_pinned = false;
-        }
-        self.files.set_pinned(key, is_pinned);
+        self.pins.remove(number).into_iter().for_each(|key| self.apply_pins(key));
     }
 
     /// Writes the list of the pins to the cache.
     async fn keep_list_of_pins(&self) -> VenusResult<()> {
-        let known = self.pins.all().into_iter().filter_map(|told| {
-            let Pin { root, owner, is_recursive, is_offline, path } = told.pin;
-            let cell = self.location.cell(root.cell)?.name.clone();
-            Some(PinRecord { cell, fid: root.fid, owner, is_recursive, is_offline, path })
-        });
-        let list: Vec<PinRecord> = known.chain(self.pins.foreign()).collect();
+        let list = self.pins.records();
         let store: Arc<_> = self.files.store_of_pins().clone();
         self.files.disk(move || store.keep_pins(&list)).await
     }
@@ -209,10 +164,11 @@ impl Venus {
                 return;
             }
         };
-        for record in list {
-            match self.location.cell_named(record.cell.as_str()) {
-                Some(cell) => self.restored(pin_of(cell, &record), |pin| self.pins.add(pin)),
-                None => self.pins.add_foreign(record),
+        for pin in list {
+            let cell = self.location.cell_named(pin.cell.as_str());
+            let root = cell.map(|cell| Key::new(cell, pin.fid));
+            if self.pins.add(pin, root, true).is_ok() {
+                root.into_iter().for_each(|root| self.apply_pins(root));
             }
         }
     }
@@ -220,33 +176,17 @@ impl Venus {
     /// Takes up those in cells that have to be looked up.
     pub(super) async fn find_cells_of_pins(&self) {
         let mut any_offline = false;
-        for record in self.pins.foreign() {
-            let Some(cell) = self.cells.find(record.cell.as_str()).await else { continue };
-            any_offline |= record.is_offline;
-            self.restored(pin_of(cell, &record), |pin| self.pins.adopt(&record, pin));
+        for (number, pin) in self.pins.without_cell() {
+            let Some(cell) = self.cells.find(pin.cell.as_str()).await else { continue };
+            any_offline |= pin.is_offline;
+            let root = Key::new(cell, pin.fid);
+            self.pins.set_root(number, root);
+            self.apply_pins(root);
         }
         if any_offline {
             self.restore_offline().await;
         }
     }
-
-    fn restored(&self, pin: Pin, add: impl FnOnce(Pin) -> Result<u64, Unpinned>) {
-        let root = pin.root;
-        // Not one that was made since the start.
-        if add(pin).is_ok() {
-            self.mark_pinned(root, true);
-        }
-    }
-
-    /// True if the cache is known to have all of a version of a file.
-    pub(super) fn is_kept_whole(&self, key: Key, version: DataVersion, length: u64) -> bool {
-        self.files.kept_bytes(key, version).is_some_and(|bytes| bytes == length)
-    }
-}
-
-fn pin_of(cell: CellIndex, record: &PinRecord) -> Pin {
-    let PinRecord { fid, owner, is_recursive, is_offline, path, .. } = record.clone();
-    Pin { root: Key::new(cell, fid), owner, is_recursive, is_offline, path }
 }
 
 /// A path without slashes around it.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use afs_rpc::boxed;
 use afs_wire::fs::{self, Status};
 use afs_wire::ids::Rights;
 
@@ -10,7 +11,6 @@ use crate::error::{ErrorKind, Result, VenusError};
 use crate::key::Key;
 use crate::location::Volume;
 use crate::venus::Venus;
-use crate::venus::offline::Seldom;
 use crate::vnode::{Vnode, is_mount_point};
 
 /// How often a status is fetched again because its promise was broken during the fetch. After that it is used once,
@@ -70,15 +70,10 @@ impl Venus {
     }
 
     /// A call: apart from it, its future takes no room in those of operations whose status is cached.
-    fn missing_status<'a>(
-        &'a self,
-        vnode: &'a Arc<Vnode>,
-        volume: &'a Arc<Volume>,
-    ) -> Seldom<'a, KnownStatus> {
-        Box::pin(async move {
-            let _guard = vnode.fetching.lock().await;
-            self.status_fetched(vnode, volume).await
-        })
+    #[boxed]
+    async fn missing_status(&self, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<KnownStatus> {
+        let _guard = vnode.fetching.lock().await;
+        self.status_fetched(vnode, volume).await
     }
 
     /// The same for a caller that holds the `fetching` lock.

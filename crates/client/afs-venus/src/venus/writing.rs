@@ -53,7 +53,7 @@ impl Venus {
         if unsaved.saturating_add(bytes) > self.files.bytes_max() / 2 && unsaved > 0 {
             self.store(&handle.vnode, data, StoreReason::Midway).await?;
         }
-        self.files.make_room(handle.vnode.key, data, bytes, range).await;
+        self.files.make_room(&handle.vnode, data, bytes, range).await;
         Ok(())
     }
 

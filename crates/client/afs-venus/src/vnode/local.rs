@@ -14,18 +14,6 @@ use crate::key::Key;
 /// Hidden name under which the server keeps a removed file for its handles: directory and name.
 pub(crate) type HiddenName = (Key, Vec<u8>);
 
-/// How the disk cache is used for a file.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum CacheUse {
-    /// What is read is cached.
-    Always,
-    /// It is not, except while the file is open for writing here.
-    Never,
-    /// It is, except what a long sequential reader reads.
-    #[default]
-    Judged,
-}
-
 /// What the kernel's pages of a file are of.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Pages {
@@ -58,8 +46,6 @@ pub(crate) struct LocalFile {
     removed_here: bool,
     hidden_as: Option<HiddenName>,
     bypass_request: BypassRequest,
-    /// As decided at the last open, or by the last request.
-    cache_use: CacheUse,
     /// The version that was read from one end to the other past the cache, and the first handle that did.
     streamed: Option<(DataVersion, HandleId)>,
 }
@@ -204,16 +190,6 @@ impl LocalFile {
     /// A user requests this.
     pub fn request_bypass(&mut self, request: BypassRequest) {
         self.bypass_request = request;
-    }
-
-    /// How the cache is used for the file.
-    pub fn cache_use(&self) -> CacheUse {
-        self.cache_use
-    }
-
-    /// The cache is used so from now on.
-    pub fn set_cache_use(&mut self, cache_use: CacheUse) {
-        self.cache_use = cache_use;
     }
 
     /// A handle reads a version from one end to the other. Whether it is the first to do so.

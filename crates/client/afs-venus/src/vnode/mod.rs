@@ -11,7 +11,7 @@ mod table;
 pub(crate) use allowed::{may, needed_to_see, sees};
 pub(crate) use directory::{Directory, DirectoryBytes};
 pub(crate) use listing::Listing;
-pub(crate) use local::{CacheUse, HiddenName, LocalFile};
+pub(crate) use local::{HiddenName, LocalFile};
 pub(crate) use removal::Removal;
 pub(crate) use state::{Vnode, VnodeState, is_mount_point, kind_of};
 pub(crate) use table::VnodeTable;

@@ -15,6 +15,7 @@ use crate::key::Key;
 use crate::location::Volume;
 use crate::locks::LockTable;
 use crate::promise::Promise;
+use crate::residency::Residency;
 use crate::vnode::{Directory, Listing, LocalFile};
 
 /// An object. The async locks order the work on it; the state is locked only briefly.
@@ -61,8 +62,8 @@ pub(crate) struct VnodeState {
     pub misses: u32,
     /// How it was promised last, if it was read without a promise since the mount began.
     pub promised_last: Option<Arc<OfflineObject>>,
-    /// It belongs to a pin: it stays in the cache, and so do the contents of a directory.
-    pub is_pinned: bool,
+    /// What stays of it in the cache: of what is kept the status, the contents of a directory, and the data of a file.
+    pub residency: Residency,
 }
 
 impl Vnode {
@@ -155,7 +156,7 @@ impl VnodeState {
 
     /// True if it may be evicted.
     pub fn may_be_evicted(&self) -> bool {
-        !self.is_in_use() && !self.listing.is_open() && !self.is_pinned
+        !self.is_in_use() && !self.listing.is_open() && !self.residency.is_kept()
     }
 
     /// True if programs use the object, or if it has state known only here.

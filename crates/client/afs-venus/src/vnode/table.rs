@@ -196,6 +196,7 @@ mod tests {
     use afs_wire::ids::{Fid, Uniquifier, VnodeId};
 
     use super::*;
+    use crate::residency::Residency;
 
     fn key(n: u32) -> Key {
         Key::new(CellIndex(0), Fid::new(VolumeId(1), VnodeId(n), Uniquifier(1)))
@@ -220,7 +221,7 @@ mod tests {
     fn many_old_objects_that_stay_do_not_keep_others_in_the_table() {
         let table = VnodeTable::new(400);
         for n in 0..200 {
-            table.get_or_make(key(n)).0.state().is_pinned = true;
+            table.get_or_make(key(n)).0.state().residency = Residency::Kept;
         }
         (200..2000).for_each(|n| drop(table.get_or_make(key(n))));
         assert!(table.count() <= 400 + CANDIDATES, "{}", table.count());

@@ -144,6 +144,20 @@ fn a_pin_outweighs_the_rules_by_which_files_bypass_the_cache() {
 }
 
 #[test]
+fn what_was_read_past_the_cache_stays_in_it_once_it_is_pinned() {
+    let (cell, a) = cell_with_tree(26);
+    let one = a.clone();
+    cell.on(&a, async move { one.put("tree/__film", &pattern(3_000_000, 5)).await.unwrap() });
+    let b = cell.client(2);
+    assert_eq!(get(&cell, &b, "tree/__film").unwrap(), pattern(3_000_000, 5));
+    assert_eq!(b.venus.counters().bytes_bypassed, 3_000_000);
+    pin(&cell, &b, USER, "tree", true).unwrap();
+    assert_eq!(settled(&cell, &b).state, PinState::Complete);
+    cut(&cell, &b);
+    assert_eq!(get(&cell, &b, "tree/__film").unwrap(), pattern(3_000_000, 5));
+}
+
+#[test]
 fn what_another_client_changes_is_fetched_again_without_being_used() {
     for seed in 30..36 {
         let (cell, a) = cell_with_tree(seed);

@@ -420,10 +420,6 @@ impl CacheStore for DiskCache {
         self.state.lock().kept.set_pinned(cell, fid, is_pinned);
     }
 
-    fn is_pinned(&self, cell: &CellName, fid: Fid) -> bool {
-        self.state.lock().kept.is_pinned(cell, fid)
-    }
-
     fn keep_pins(&self, pins: &[PinRecord]) -> io::Result<()> {
         replace_durably(&self.dir, "pins", &pins::encode(&self.sealing, pins))
     }

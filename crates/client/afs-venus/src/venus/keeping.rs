@@ -1,4 +1,5 @@
-//! The task that keeps pins: looks at what has changed, one object after the other, and fetches what is missing of it.
+//! The walk that brings what is kept and is missing: looks at what has changed, one object after the other, and fetches it, with what
+//! is needed to read it while no server replies.
 //!
 //! It acts for the user who has made the pin, so that nothing comes into the cache that the user may not read.
 
@@ -10,14 +11,14 @@ use afs_rpc::EnvExt;
 use afs_rpc::future::select;
 use afs_wire::fs::{self, FileKind, Status};
 
-use crate::api::{Access, OpenFlags};
+use crate::api::OpenFlags;
 use crate::error::{ErrorKind, Result, VenusError};
 use crate::files::Handle;
 use crate::key::Key;
 use crate::location::Volume;
-use crate::pins::{Due, Held};
+use crate::residency::{Due, Held, Residency};
 use crate::venus::{Shared, Venus};
-use crate::vnode::{Vnode, is_mount_point, may};
+use crate::vnode::{Vnode, is_mount_point};
 
 /// Pause before what has changed is looked at: of a file that changes all the time it bounds the fetches.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -31,12 +32,13 @@ impl Venus {
             let Some(venus) = shared.upgrade().map(Venus::anonymous) else { return };
             let (wake, end) = (venus.pins.wake.clone().notified_owned(), venus.wake.clone().notified_owned());
             venus.find_cells_of_pins().await;
+            venus.find_ways().await;
             venus.look_at_all_due().await;
             if venus.is_closing() {
                 return;
             }
             let env = venus.env.clone();
-            let waits_for_cells = venus.pins.any_foreign();
+            let waits_for_cells = !venus.pins.without_cell().is_empty();
             drop(venus);
             match waits_for_cells {
                 true => drop(select(select(wake, end), env.sleep(FIND_AGAIN)).await),
@@ -46,40 +48,54 @@ impl Venus {
         }
     }
 
-    async fn look_at_all_due(&self) {
+    async fn find_ways(&self) {
         while let Some((number, pin)) = self.pins.without_way().filter(|_| !self.is_closing()) {
             match self.as_user(pin.owner).way_to(&pin.path).await {
                 Ok((_, way)) => self.set_way(number, way),
                 Err(error) if is_passing(error.kind) || error.kind == ErrorKind::AccessDenied => {
-                    self.pins.wait_for_way(number, error.to_string());
+                    self.pins.wait(number, error.to_string());
                 }
                 // The path leads nowhere any more; what was pinned may be elsewhere.
                 Err(_) => self.set_way(number, Vec::new()),
             }
         }
-        self.pins.begin_pass();
-        while let Some(due) = self.pins.next().filter(|_| !self.is_closing()) {
-            let me = self.as_user(due.owner);
-            let held = match me.look_at(&due).await {
-                Ok(held) => held,
-                Err(error) if is_passing(error.kind) => {
-                    self.pins.wait(&due, error.to_string());
-                    continue;
-                }
-                Err(error) => Held::Missing(error.to_string()),
-            };
-            let held = match due.is_offline {
-                true => me.held_offline(&due, held).await,
-                false => held,
-            };
-            self.pins.looked_at(&due, held);
-        }
-        self.sweep_settled_pins().await;
     }
 
-    /// The same of a pin for reading without a server, after that was provided for.
-    async fn held_offline(&self, due: &Due, held: Held) -> Held {
-        match self.keep_for_offline(due, &held).await {
+    async fn look_at_all_due(&self) {
+        self.pins.begin_pass();
+        while let Some(due) = self.pins.next().filter(|_| !self.is_closing()) {
+            self.apply_pins(due.key);
+            let look = Look { venus: self.as_user(due.pin.owner), vnode: self.vnode(due.key), due: &due };
+            let held = look.held().await;
+            self.pins.looked_at(&due, held);
+        }
+        if self.pins.take_known()
+            && let Err(error) = self.sweep_offline().await
+        {
+            tracing::warn!(%error, "records of pinned files that are not needed any more stay in the cache");
+        }
+    }
+}
+
+/// A look at an object of a pin, as the user who has made the pin.
+pub(super) struct Look<'a> {
+    pub(super) venus: Venus,
+    pub(super) vnode: Arc<Vnode>,
+    pub(super) due: &'a Due,
+}
+
+impl Look<'_> {
+    /// Fetches what is missing of the object, its promise, and what is needed to read it while its server is away.
+    async fn held(&self) -> Held {
+        let held = match self.fetched().await {
+            Ok(held) => held,
+            Err(error) if is_passing(error.kind) => {
+                self.venus.pins.wait(self.due.number, error.to_string());
+                return Held::Unknown;
+            }
+            Err(error) => Held::Missing(error.to_string()),
+        };
+        match self.keep_record(&held).await {
             Err(error) if held == Held::Whole => {
                 Held::Missing(format!("it cannot be read without its server: {error}"))
             }
@@ -87,62 +103,52 @@ impl Venus {
         }
     }
 
-    /// Fetches what is missing of an object, and its promise.
-    async fn look_at(&self, due: &Due) -> Result<Held> {
-        self.mark_if_pinned(due.key);
-        let vnode = self.vnode(due.key);
-        let status = self.status(&vnode).await?;
-        let volume = self.volume_of(due.key).await?;
+    async fn fetched(&self) -> Result<Held> {
+        let Look { venus, vnode, .. } = self;
+        let status = venus.status(vnode).await?;
+        let volume = venus.volume_of(vnode.key).await?;
         let held = match status.kind {
-            FileKind::Directory => self.directory_pinned(due, &vnode, &volume).await?,
+            FileKind::Directory => self.directory(&volume).await?,
             FileKind::Symlink if is_mount_point(&status) => Held::Whole,
-            FileKind::Symlink => self.link_text(&vnode).await.map(|_| Held::Whole)?,
-            FileKind::File => self.file_pinned(due, &vnode, &status).await?,
+            FileKind::Symlink => venus.link_text(vnode).await.map(|_| Held::Whole)?,
+            FileKind::File => self.file(&status).await?,
             FileKind::Invalid => Held::Missing("it is of no known type".into()),
         };
         // A break since then has it looked at again.
-        let is_promised = vnode.fresh_status(&volume, self.now()).is_some();
+        let is_promised = vnode.fresh_status(&volume, venus.now()).is_some();
         Ok(match held {
             Held::Whole if !is_promised => Held::Missing("its server promises to tell of no change".into()),
             held => held,
         })
     }
 
-    /// It may have left the pins since it was taken to be looked at.
-    fn mark_if_pinned(&self, key: Key) {
-        self.mark_pinned(key, true);
-        if !self.pins.has(key) {
-            self.mark_pinned(key, false);
-        }
-    }
-
-    async fn directory_pinned(&self, due: &Due, vnode: &Arc<Vnode>, volume: &Arc<Volume>) -> Result<Held> {
+    async fn directory(&self, volume: &Arc<Volume>) -> Result<Held> {
+        let Look { venus, vnode, due } = self;
         let key = due.key;
-        let children = self.with_directory(vnode, |blob| {
+        let children = venus.with_directory(vnode, |blob| {
             let entries = blob.entries(0).filter(|entry| !matches!(entry.name, b"." | b".."));
             entries.map(|entry| key.sibling(entry.vnode, entry.unique)).collect::<BTreeSet<Key>>()
         });
         let children = children.await?;
-        for child in children.iter().filter_map(|child| self.vnodes.peek(*child)) {
-            self.found_in(&child, key);
+        for child in children.iter().filter_map(|child| venus.vnodes.peek(*child)) {
+            venus.found_in(&child, key);
         }
         let length =
             vnode.state().directory.as_ref().map_or(0, |directory| directory.blob().as_bytes().len());
-        if !self.pins.reserve_memory(due, length as u64) {
+        if !venus.pins.reserve(due, length as u64) {
             // Its names may leave memory.
-            vnode.state().is_pinned = false;
+            vnode.state().residency = Residency::Cached;
             return Ok(Held::Missing("the names of all pinned directories are too much for memory".into()));
         }
         if !due.is_recursive {
             return Ok(Held::Whole);
         }
-        let listed = self.pins.list(due, &children);
-        listed.added.iter().for_each(|key| self.mark_if_pinned(*key));
-        listed.dropped.iter().for_each(|key| self.mark_pinned(*key, false));
-        self.forget_for_offline(due, &listed.dropped).await;
+        let listed = venus.pins.list(due, &children);
+        listed.added.iter().chain(&listed.dropped).for_each(|key| venus.apply_pins(*key));
+        self.forget_records(&listed.dropped).await;
         for keys in listed.added.chunks(fs::FIDS_MAX) {
             // What does not come is fetched by itself.
-            if self.bulk_status_in(volume, keys, Some(key)).await.is_err() {
+            if venus.bulk_status_in(volume, keys, Some(key)).await.is_err() {
                 break;
             }
         }
@@ -154,20 +160,21 @@ impl Venus {
         })
     }
 
-    async fn file_pinned(&self, due: &Due, vnode: &Arc<Vnode>, status: &Status) -> Result<Held> {
-        let wanted = Access { read: true, ..Access::default() };
-        self.require(vnode, status, "pin", |rights| may(status, rights, wanted)).await?;
-        if !self.pins.reserve(due, status.length) {
-            let most = self.pins.bytes_max();
+    async fn file(&self, status: &Status) -> Result<Held> {
+        let Look { venus, vnode, due } = self;
+        venus.require_to_read(vnode, status, "pin").await?;
+        if !venus.pins.reserve(due, status.length) {
+            let most = venus.pins.bytes_max();
             return Ok(Held::Missing(format!("pins may take {most} bytes, half of the cache")));
         }
-        if self.is_kept_whole(due.key, status.data_version, status.length) {
+        if venus.files.kept_bytes(due.key, status.data_version) == Some(status.length) {
             return Ok(Held::Whole);
         }
-        let handle = self.files.open_handle(vnode, status, OpenFlags::READ, self.context.user).await?;
+        let flags = OpenFlags::READ;
+        let handle = venus.files.open_handle(vnode, status, flags, venus.context.user).await?;
         let fetched = self.fetch_whole(&handle).await;
         let is_complete = handle.data().content().is_complete();
-        self.release(handle.id).await?;
+        venus.release(handle.id).await?;
         fetched?;
         Ok(match is_complete {
             true => Held::Whole,
@@ -177,13 +184,14 @@ impl Venus {
 
     /// Fetches what is missing of an open file, as long as it is pinned.
     async fn fetch_whole(&self, handle: &Arc<Handle>) -> Result<()> {
-        let chunk = self.chunk_bytes();
+        let Look { venus, due, .. } = self;
+        let chunk = venus.chunk_bytes();
         let mut at = 0;
-        while at < handle.data().content().length && self.pins.has(handle.vnode.key) {
-            if self.is_closing() {
-                return Err(VenusError::new(ErrorKind::ServerUnreachable, "pin").of(handle.vnode.key.fid));
+        while at < handle.data().content().length && venus.pins.residency(due.key).is_some() {
+            if venus.is_closing() {
+                return Err(VenusError::new(ErrorKind::ServerUnreachable, "pin").of(due.key.fid));
             }
-            self.fetch_range(handle, at..at + chunk).await?;
+            venus.fetch_range(handle, at..at + chunk).await?;
             at += chunk;
         }
         Ok(())

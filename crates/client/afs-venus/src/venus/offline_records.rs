@@ -1,5 +1,5 @@
-//! Keeping of what reading without a promise needs: a record of each object of a pin that is for that, of its volume, and the
-//! contents of directories.
+//! Records for reading without a promise: of each object of a pin for that its status and rights, and the contents of directories; of
+//! its volume where it is.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -15,64 +15,65 @@ use crate::error::Result;
 use crate::identity::TokenId;
 use crate::key::Key;
 use crate::location::{Group, GroupSite, ServerName, Volume};
-use crate::pins::{Due, Held, Pin};
+use crate::residency::{Held, Residency};
 use crate::venus::Venus;
+use crate::venus::keeping::Look;
 use crate::vnode::Vnode;
 
-impl Venus {
+impl Look<'_> {
+    fn is_of_pin(&self, reader: &OfflineReader) -> bool {
+        (Some(reader.owner), reader.root) == (self.due.pin.owner, self.due.pin.fid)
+    }
+
     /// Keeps the record of an object that is complete and promised, for the user of the pin; of one that is not, what was kept for
     /// that pin is removed.
-    pub(super) async fn keep_for_offline(&self, due: &Due, held: &Held) -> Result<()> {
-        let Some(owner) = due.owner else { return Ok(()) };
-        let is_of_pin = |reader: &OfflineReader| (reader.owner, reader.root) == (owner, due.root.fid);
-        // Without a token a refusal says nothing of the user's rights.
-        let has_token = self.token_for(due.key.cell) != TokenId::NONE;
-        if *held != Held::Whole {
-            let is_refused = |reader: &OfflineReader| is_of_pin(reader) && (has_token || !reader.had_token);
-            return self.forget_readers(due.key, is_refused).await;
-        }
-        let (vnode, volume) = (self.vnode(due.key), self.volume_of(due.key).await?);
-        let Some(status) = vnode.fresh_status(&volume, self.now()) else { return Ok(()) };
-        // Of files and links the rights follow from the directory.
-        let mut rights = self.rights_on(&vnode, &volume, &status, |_| false).await?;
-        let contents = match status.kind {
-            FileKind::Directory => contents_of(&vnode, &status),
-            _ => {
-                rights = rights & Rights::ADMINISTER;
-                None
-            }
+    pub(super) async fn keep_record(&self, held: &Held) -> Result<()> {
+        let Look { venus, vnode, due } = self;
+        let Some(owner) = due.pin.owner.filter(|_| due.residency == Residency::Offline) else {
+            return Ok(());
         };
-        if let Some(contents) = contents {
-            self.files.keep_contents(due.key, status.data_version, contents).await?;
+        // Without a token a refusal says nothing of the user's rights.
+        let had_token = venus.token_for(due.key.cell) != TokenId::NONE;
+        let outranks = |reader: &OfflineReader| reader.had_token && !had_token;
+        if *held != Held::Whole {
+            let is_refused = |reader: &OfflineReader| self.is_of_pin(reader) && !outranks(reader);
+            return venus.forget_readers(due.key, is_refused).await;
         }
-        let mut readers = match self.files.offline(due.key).await? {
+        let volume = venus.volume_of(due.key).await?;
+        let Some(status) = vnode.fresh_status(&volume, venus.now()) else { return Ok(()) };
+        let mut rights = venus.rights_on(vnode, &volume, &status, |_| false).await?;
+        if status.kind != FileKind::Directory {
+            // Of files and links the rights follow from the directory.
+            rights = rights & Rights::ADMINISTER;
+        } else if let Some(contents) = contents_of(vnode, &status) {
+            venus.files.keep_contents(due.key, status.data_version, contents).await?;
+        }
+        let mut readers = match venus.files.offline(due.key).await? {
             Some(OfflineRecord::Object(record)) => record.readers,
             _ => Vec::new(),
         };
-        let before =
-            readers.iter().copied().find(|reader| is_of_pin(reader) && reader.had_token && !has_token);
-        readers.retain(|reader| !is_of_pin(reader));
-        let now = OfflineReader { owner, root: due.root.fid, rights, had_token: has_token };
-        readers.push(before.unwrap_or(now));
+        let before = readers.iter().copied().find(|reader| self.is_of_pin(reader) && outranks(reader));
+        readers.retain(|reader| !self.is_of_pin(reader));
+        readers.push(before.unwrap_or(OfflineReader { owner, root: due.pin.fid, rights, had_token }));
         let link = vnode.state().link.clone().unwrap_or_default();
         let status = Status { caller_access: Rights::NONE, ..status };
-        let record = OfflineObject { status, promised_at: self.wall(), link, readers };
-        self.files.keep_offline(due.key, OfflineRecord::Object(record)).await?;
+        let record = OfflineObject { status, promised_at: venus.wall(), link, readers };
+        venus.files.keep_offline(due.key, OfflineRecord::Object(record)).await?;
         let whole = Key::new(due.key.cell, Fid::whole_volume(volume.id));
-        self.files.keep_offline(whole, OfflineRecord::Volume(self.described(&volume))).await
+        venus.files.keep_offline(whole, OfflineRecord::Volume(venus.described(&volume))).await
     }
 
-    /// Removes what was kept for a pin of objects that left it.
-    pub(super) async fn forget_for_offline(&self, due: &Due, dropped: &[Key]) {
-        for key in dropped.iter().filter(|_| due.is_offline) {
-            let is_of_pin =
-                |reader: &OfflineReader| (Some(reader.owner), reader.root) == (due.owner, due.root.fid);
-            if let Err(error) = self.forget_readers(*key, is_of_pin).await {
+    /// Removes what was kept for the pin of objects that left it.
+    pub(super) async fn forget_records(&self, dropped: &[Key]) {
+        for key in dropped.iter().filter(|_| self.due.residency == Residency::Offline) {
+            if let Err(error) = self.venus.forget_readers(*key, |reader| self.is_of_pin(reader)).await {
                 tracing::warn!(fid = %key.fid, %error, "the record of a pinned file that was removed stays in the cache");
             }
         }
     }
+}
 
+impl Venus {
     /// Removes readers from a record; without any left, the record.
     async fn forget_readers(&self, key: Key, is_gone: impl Fn(&OfflineReader) -> bool) -> Result<()> {
         let Some(OfflineRecord::Object(mut record)) = self.files.offline(key).await? else { return Ok(()) };
@@ -85,15 +86,12 @@ impl Venus {
         }
     }
 
-    /// Removes what was kept for a pin of all objects but these.
-    pub(super) async fn sweep_offline(&self, pin: &Pin, but: &BTreeSet<Key>) -> Result<()> {
-        let all = self.files.all_offline().await?;
-        for key in all.iter().filter(|key| !but.contains(key)) {
-            let is_of_pin =
-                |reader: &OfflineReader| (Some(reader.owner), reader.root) == (pin.owner, pin.root.fid);
-            self.forget_readers(*key, is_of_pin).await?;
+    /// Removes what no pin needs: of objects, and of volumes of which nothing is left.
+    pub(super) async fn sweep_offline(&self) -> Result<()> {
+        for key in self.files.all_offline().await? {
+            let is_gone = |reader: &OfflineReader| !self.pins.needs(reader.owner, reader.root, key);
+            self.forget_readers(key, is_gone).await?;
         }
-        // Volumes of which nothing is left.
         let all = self.files.all_offline().await?;
         let is_whole = |key: &Key| key.fid == Fid::whole_volume(key.fid.volume);
         let in_use: BTreeSet<_> = all.iter().filter(|key| !is_whole(key)).map(|key| key.volume()).collect();
@@ -101,15 +99,6 @@ impl Venus {
             self.files.forget_offline(*key).await?;
         }
         Ok(())
-    }
-
-    /// Sweeps what objects that left a pin while no mount ran have left.
-    pub(super) async fn sweep_settled_pins(&self) {
-        while let Some((pin, objects)) = self.pins.take_unswept() {
-            if let Err(error) = self.sweep_offline(&pin, &objects).await {
-                tracing::warn!(%error, "records of pinned files that are not needed any more stay in the cache");
-            }
-        }
     }
 
     /// Takes up the volumes of earlier mounts, and pins what was kept: after this it can be found without any server.
