@@ -30,6 +30,8 @@ pub(crate) struct Due {
     pub residency: Residency,
     /// What a directory names belongs to the pin.
     pub is_recursive: bool,
+    /// It is what was pinned, and what the path to it leads through is not known.
+    pub needs_way: bool,
     root: Key,
 }
 
@@ -55,7 +57,7 @@ impl Pin {
             &*self.record;
         let state = match (&self.waits, tally.missing_objects) {
             (Some(_), _) => PinState::Waiting,
-            _ if tally.is_due || !self.has_way => PinState::Fetching,
+            _ if tally.is_due => PinState::Fetching,
             (None, 0) => PinState::Complete,
             _ => PinState::Partial,
         };
@@ -80,7 +82,8 @@ impl Pin {
 
 /// All pins of a mount.
 pub(crate) struct Pins {
-    bounds: PinBounds,
+    /// Bytes that all pins together may take.
+    pub bytes_max: u64,
     inner: Mutex<Inner>,
     /// Number of objects, read without the lock.
     objects: AtomicUsize,
@@ -99,17 +102,12 @@ struct Inner {
 impl Pins {
     pub fn new(bounds: PinBounds) -> Self {
         Pins {
-            bounds,
+            bytes_max: bounds.bytes,
             inner: Mutex::new(Inner { pins: BTreeMap::new(), last: 0, objects: Objects::new(bounds) }),
             objects: AtomicUsize::new(0),
             offline: AtomicUsize::new(0),
             wake: Arc::default(),
         }
-    }
-
-    /// Bytes that all pins together may take.
-    pub fn bytes_max(&self) -> u64 {
-        self.bounds.bytes
     }
 
     /// What stays of an object by its pins; `None`: it belongs to none.
@@ -201,13 +199,6 @@ impl Pins {
         known.filter_map(told).collect()
     }
 
-    /// A pin whose way is not known, and that does not wait.
-    pub fn without_way(&self) -> Option<(u64, Arc<PinRecord>)> {
-        let inner = self.inner.lock();
-        let is_such = |it: &Pin| it.root.is_some() && !it.has_way && it.waits.is_none();
-        inner.pins.iter().find(|(_, it)| is_such(it)).map(|(number, it)| (*number, it.record.clone()))
-    }
-
     /// The directories and links that a pin's path leads through, which belong to it from now on.
     pub fn set_way(&self, number: u64, way: &[Key]) {
         let mut inner = self.inner.lock();
@@ -215,13 +206,6 @@ impl Pins {
             it.has_way = true;
             way.iter().for_each(|key| inner.objects.add_on_way((*key, number)));
             self.changed(&inner);
-        }
-    }
-
-    /// Nothing can be fetched for a pin at present.
-    pub fn wait(&self, number: u64, why: String) {
-        if let Some(it) = self.inner.lock().pins.get_mut(&number) {
-            it.waits = Some(why);
         }
     }
 
@@ -268,12 +252,17 @@ impl Pins {
         let it = pins.get(&number)?;
         let (pin, residency, root) = (it.record.clone(), it.residency(), it.root?);
         let is_recursive = pin.is_recursive && objects.is_below((key, number));
-        Some(Due { number, key, pin, residency, is_recursive, root })
+        let needs_way = key == root && !it.has_way;
+        Some(Due { number, key, pin, residency, is_recursive, needs_way, root })
     }
 
-    /// What was found out of an object; nothing, if it could not be looked at.
-    pub fn looked_at(&self, due: &Due, held: Held) {
-        self.inner.lock().objects.looked_at((due.key, due.number), held);
+    /// What was found out of an object; or why nothing can be fetched for its pin at present: the pin waits.
+    pub fn looked_at(&self, due: &Due, held: Result<Held, String>) {
+        let Inner { pins, objects, .. } = &mut *self.inner.lock();
+        if let (Err(why), Some(it)) = (&held, pins.get_mut(&due.number)) {
+            it.waits = Some(why.clone());
+        }
+        objects.looked_at((due.key, due.number), held.unwrap_or_default());
     }
 
     /// Sets the length of a file, or that of the names of a directory, which stay in memory. False: there is no room for it in the bounds,
@@ -293,7 +282,8 @@ impl Pins {
     /// Whether all objects of a pin of an earlier mount, for reading while servers are away, are known for the first time.
     pub fn take_known(&self) -> bool {
         let Inner { pins, objects, .. } = &mut *self.inner.lock();
-        let is_new = |it: &Pin| it.record.is_offline && !it.is_known && it.has_way && it.waits.is_none();
+        let is_new =
+            |it: &Pin| it.record.is_offline && !it.is_known && it.root.is_some() && it.waits.is_none();
         let mut any = false;
         for (number, it) in pins.iter_mut().filter(|(_, it)| is_new(it)) {
             let Tally { is_due, reason, .. } = objects.tally(*number);

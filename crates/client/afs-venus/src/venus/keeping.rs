@@ -32,7 +32,6 @@ impl Venus {
             let Some(venus) = shared.upgrade().map(Venus::anonymous) else { return };
             let (wake, end) = (venus.pins.wake.clone().notified_owned(), venus.wake.clone().notified_owned());
             venus.find_cells_of_pins().await;
-            venus.find_ways().await;
             venus.look_at_all_due().await;
             if venus.is_closing() {
                 return;
@@ -48,26 +47,12 @@ impl Venus {
         }
     }
 
-    async fn find_ways(&self) {
-        while let Some((number, pin)) = self.pins.without_way().filter(|_| !self.is_closing()) {
-            match self.as_user(pin.owner).way_to(&pin.path).await {
-                Ok((_, way)) => self.set_way(number, way),
-                Err(error) if is_passing(error.kind) || error.kind == ErrorKind::AccessDenied => {
-                    self.pins.wait(number, error.to_string());
-                }
-                // The path leads nowhere any more; what was pinned may be elsewhere.
-                Err(_) => self.set_way(number, Vec::new()),
-            }
-        }
-    }
-
     async fn look_at_all_due(&self) {
         self.pins.begin_pass();
         while let Some(due) = self.pins.next().filter(|_| !self.is_closing()) {
             self.apply_pins(due.key);
             let look = Look { venus: self.as_user(due.pin.owner), vnode: self.vnode(due.key), due: &due };
-            let held = look.held().await;
-            self.pins.looked_at(&due, held);
+            self.pins.looked_at(&due, look.held().await.map_err(|error| error.to_string()));
         }
         if self.pins.take_known()
             && let Err(error) = self.sweep_offline().await
@@ -85,22 +70,39 @@ pub(super) struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Fetches what is missing of the object, its promise, and what is needed to read it while its server is away.
-    async fn held(&self) -> Held {
+    /// Fetches what is missing of the object, its promise, and what is needed to read it while its server is away. The error: that is not
+    /// possible at present.
+    async fn held(&self) -> Result<Held> {
+        self.find_way().await?;
         let held = match self.fetched().await {
-            Ok(held) => held,
-            Err(error) if is_passing(error.kind) => {
-                self.venus.pins.wait(self.due.number, error.to_string());
-                return Held::Unknown;
-            }
-            Err(error) => Held::Missing(error.to_string()),
+            Err(error) if !is_passing(error.kind) => Held::Missing(error.to_string()),
+            held => held?,
         };
-        match self.keep_record(&held).await {
+        Ok(match self.keep_record(&held).await {
             Err(error) if held == Held::Whole => {
                 Held::Missing(format!("it cannot be read without its server: {error}"))
             }
             _ => held,
+        })
+    }
+
+    /// Finds what the path of the pin leads through, if that is not known yet. The error: it cannot be known at present.
+    async fn find_way(&self) -> Result<()> {
+        let Look { venus, due, .. } = self;
+        if !due.needs_way {
+            return Ok(());
         }
+        let way = match venus.way_to(&due.pin.path).await {
+            Ok((_, way)) => way,
+            Err(error) if is_passing(error.kind) || error.kind == ErrorKind::AccessDenied => {
+                return Err(error);
+            }
+            // The path leads nowhere any more; what was pinned may be elsewhere.
+            Err(_) => Vec::new(),
+        };
+        venus.pins.set_way(due.number, &way);
+        way.into_iter().for_each(|key| venus.apply_pins(key));
+        Ok(())
     }
 
     async fn fetched(&self) -> Result<Held> {
@@ -164,7 +166,7 @@ impl Look<'_> {
         let Look { venus, vnode, due } = self;
         venus.require_to_read(vnode, status, "pin").await?;
         if !venus.pins.reserve(due, status.length) {
-            let most = venus.pins.bytes_max();
+            let most = venus.pins.bytes_max;
             return Ok(Held::Missing(format!("pins may take {most} bytes, half of the cache")));
         }
         if venus.files.kept_bytes(due.key, status.data_version) == Some(status.length) {

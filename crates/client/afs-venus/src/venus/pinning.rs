@@ -34,7 +34,7 @@ impl Venus {
             return Err(Unpinned::TooLong);
         }
         let user = self.identity.known_owner(owner);
-        let (root, way) = self.as_user(Some(user)).target_of_pin(path).await?;
+        let root = self.as_user(Some(user)).target_of_pin(path).await?;
         let (fid, owner, path) = (root.fid, Some(user), path.to_vec());
         let cell = self.cell(root).map_err(Unpinned::Failed)?.name.clone();
         let pin = PinRecord { cell, fid, owner, is_recursive, is_offline, path };
@@ -44,25 +44,24 @@ impl Venus {
             self.end_pin(number);
             return Err(Unpinned::Failed(error));
         }
-        self.set_way(number, way);
         tracing::info!(fid = %root.fid, "pinned by the order of {user}");
         Ok(number)
     }
 
-    async fn target_of_pin(&self, path: &[u8]) -> Result<(Key, Vec<Key>), Unpinned> {
-        let (target, way) = self.way_to(path).await.map_err(Unpinned::Failed)?;
+    async fn target_of_pin(&self, path: &[u8]) -> Result<Key, Unpinned> {
+        let (target, _) = self.way_to(path).await.map_err(Unpinned::Failed)?;
         let NodeTarget::Object(key) = target else {
             return Err(Unpinned::OnNoServer);
         };
         let vnode = self.vnode(key);
         let status = self.status(&vnode).await.map_err(Unpinned::Failed)?;
         if status.kind != FileKind::File {
-            return Ok((key, way));
+            return Ok(key);
         }
         self.require_to_read(&vnode, &status, "pin").await.map_err(Unpinned::Failed)?;
-        match status.length <= self.pins.bytes_max() {
-            true => Ok((key, way)),
-            false => Err(Unpinned::TooLarge(status.length, self.pins.bytes_max())),
+        match status.length <= self.pins.bytes_max {
+            true => Ok(key),
+            false => Err(Unpinned::TooLarge(status.length, self.pins.bytes_max)),
         }
     }
 
@@ -100,12 +99,6 @@ impl Venus {
         let target = target?;
         way.retain(|key| NodeTarget::Object(*key) != target);
         Ok((target, way))
-    }
-
-    /// Takes note of the way to a pin.
-    pub(super) fn set_way(&self, number: u64, way: Vec<Key>) {
-        self.pins.set_way(number, &way);
-        way.into_iter().for_each(|key| self.apply_pins(key));
     }
 
     /// Ends the pins of a path that this user has made, or for root that any user has; what they kept may be evicted from now on.
