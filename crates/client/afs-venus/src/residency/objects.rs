@@ -101,8 +101,8 @@ impl Objects {
         self.all.range((key, 0)..=(key, u64::MAX)).map(|((_, pin), _)| *pin)
     }
 
-    /// Adds what a pin is of.
-    pub fn add_root(&mut self, object: ObjectOfPin) {
+    /// Adds what was pinned, or what has a name below it.
+    pub fn add_below(&mut self, object: ObjectOfPin) {
         self.add(object).is_below = true;
     }
 
@@ -216,7 +216,7 @@ impl Objects {
                     }
                 }
                 None if has_room => {
-                    self.add_root(child);
+                    self.add_below(child);
                     listed.added.push(*key);
                 }
                 None => {
@@ -284,7 +284,7 @@ mod tests {
     /// A pin of a directory, with room for so many objects, and for so many bytes of files.
     fn objects(count: usize, bytes: u64) -> Objects {
         let mut all = Objects::new(PinBounds { objects: count, bytes, directory_bytes: 0 });
-        all.add_root((key(1), PIN));
+        all.add_below((key(1), PIN));
         all
     }
 
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn what_is_of_a_pin_that_waits_is_looked_at_later() {
         let mut all = objects(10, 10);
-        all.add_root((key(1), PIN + 1));
+        all.add_below((key(1), PIN + 1));
         assert_eq!(all.take_due(|pin| pin == PIN), Some((key(1), PIN + 1)));
         assert_eq!(all.take_due(|_| false), None);
         all.begin_pass();

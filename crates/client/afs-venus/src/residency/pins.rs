@@ -135,7 +135,9 @@ impl Pins {
         let of = |pin: &PinRecord| (pin.cell.clone(), pin.fid, pin.owner);
         let is_same = |other: &Pin| of(&other.record) == of(&pin);
         // One whose cell was not known until now is this one.
+        let before = inner.pins.len();
         inner.pins.retain(|_, other| other.root.is_some() || !is_same(other));
+        let is_old = is_old || inner.pins.len() < before;
         if inner.pins.values().any(is_same) {
             return Err(Unpinned::Twice);
         }
@@ -315,7 +317,7 @@ impl Inner {
     fn set_root(&mut self, number: u64, root: Key) {
         if let Some(it) = self.pins.get_mut(&number) {
             it.root = Some(root);
-            self.objects.add_root((root, number));
+            self.objects.add_below((root, number));
         }
     }
 }
@@ -346,6 +348,13 @@ mod tests {
         assert_eq!(add(7, true, Some(key)), Err(Unpinned::Twice));
         let offline = add(8, true, Some(key)).unwrap();
         assert_eq!((pins.residency(key), pins.any_offline()), (Some(Residency::Offline), true));
+        // Of a pin of an earlier mount there may be records of what is not known yet.
+        let other = key.sibling(VnodeId(2), Uniquifier(1));
+        assert!(pins.needs(TokenOwner::Uid(8), fid, key) && !pins.needs(TokenOwner::Uid(8), fid, other));
+        add(9, true, None).unwrap();
+        let of_earlier = add(9, true, Some(key)).unwrap();
+        assert!(pins.needs(TokenOwner::Uid(9), fid, other) && !pins.take_known());
+        pins.remove(of_earlier);
         pins.remove(offline);
         assert_eq!((pins.residency(key), pins.any_offline()), (Some(Residency::Kept), false));
         assert_eq!(pins.remove(kept), [key]);
