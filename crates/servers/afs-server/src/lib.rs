@@ -5,6 +5,7 @@ pub mod access;
 pub mod audit;
 mod bootstrap;
 pub mod bos;
+mod call_context;
 pub mod callbacks;
 pub mod clients;
 mod data_path;

@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 
 use super::HolderId;
 use crate::audit::CallKind;
+use crate::call_context::CallContext;
 use crate::file::FileServer;
-use crate::file::server::CallContext;
 
 /// Most uses that are remembered. Beyond, files that are read still are recorded once more.
 const USES_MAX: usize = 16_384;

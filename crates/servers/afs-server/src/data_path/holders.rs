@@ -14,7 +14,7 @@ use afs_rpc::{Identity, Principal, Protection};
 use afs_wire::error::AbortCode;
 use parking_lot::Mutex;
 
-use crate::file::server::CallContext;
+use crate::call_context::CallContext;
 use crate::hosts::{Host, HostId};
 use crate::subject::{NameService, Subject};
 

@@ -21,12 +21,12 @@ mod writing;
 
 pub use listening::DataPathOptions;
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use afs_datapath::capability::{
     Access, ByteRange, Capability, DriveId, DriveKey, Group, KeyEpoch, Revocations,
 };
-use afs_datapath::session::{Drive, DriveLimits};
+use afs_datapath::session::{Drive, DriveLimits, Objects};
 use afs_rpc::{EnvExt, EnvRef, Identity};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CapabilityArguments, CapabilitySecret, DataPathReply, DriveCapability};
@@ -39,14 +39,13 @@ pub(crate) use afs_datapath::capability::HolderId;
 pub(crate) use audited::AuditedReads;
 pub(crate) use holders::{Holder, Holders};
 pub(crate) use layouts::{Layouts, Telling};
+pub(crate) use objects::FileObjects;
 pub(crate) use stamps::{Stamp, Stamps};
 pub(crate) use stream_pieces::{ComingDump, DumpPieces};
 pub(crate) use streams::{Begun, OpenStream, Streams};
 
-use crate::file::FileServer;
-use crate::file::server::CallContext;
+use crate::call_context::CallContext;
 use crate::partitions::Partitions;
-use objects::FileObjects;
 use of_files::CapabilitiesOfFiles;
 use offer::DriveOffer;
 
@@ -78,13 +77,12 @@ pub(crate) struct Grant {
 impl DataPath {
     pub(crate) fn new(
         env: &EnvRef,
-        server: Weak<FileServer>,
+        objects: Arc<dyn Objects>,
         partitions: &Partitions,
         limits: DriveLimits,
     ) -> Self {
         let id = DriveId(u128::from_le_bytes(env.random_bytes()));
         let key = DriveKey::generate(&**env, id, KeyEpoch(1));
-        let objects = Arc::new(FileObjects(server));
         DataPath {
             drive: Drive::new(key, Revocations::default(), objects, limits),
             holders: Holders::default(),

@@ -13,7 +13,7 @@ use super::{Begun, reading, writing};
 use crate::file::FileServer;
 
 /// The files. Weak: the file server owns its drive.
-pub(super) struct FileObjects(pub(super) Weak<FileServer>);
+pub(crate) struct FileObjects(pub(crate) Weak<FileServer>);
 
 impl Objects for FileObjects {
     fn read(&self, request: ReadRequest) -> BoxFuture<'static, Result<Opened, Failure>> {

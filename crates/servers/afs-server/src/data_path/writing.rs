@@ -10,7 +10,8 @@ use bytes::Bytes;
 
 use super::looking::{Looked, failed};
 use crate::file::FileServer;
-use crate::file::storing::{Change, SHORT_DATA, StoreTarget};
+use crate::file::store_change::Change;
+use crate::file::storing::{SHORT_DATA, StoreTarget};
 use crate::file::ticket::Owner;
 use crate::flow::{Broken, Source};
 

@@ -9,8 +9,9 @@ use afs_wire::fs;
 use afs_wire::ids::{Fid, ViceId};
 
 use super::object::{check_within, sync};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::subject::NameService;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {

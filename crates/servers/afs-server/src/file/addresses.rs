@@ -15,7 +15,8 @@ use afs_wire::xdr::{ByteString, Fixed};
 
 use super::capabilities::Wanted;
 use super::object::Found;
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 use crate::data_path::lifetime;
 
 /// The buckets of a layout, each with its place in the reply.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use afs_volume::Object;
 use afs_wire::ids::{Fid, VolumeId};
 
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 use crate::clients::Breaks;
 use crate::data_path::Telling;
 

@@ -6,7 +6,8 @@ use afs_rpc::Table;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{self, CallBack, Promises, Status, Statuses, VolSync};
 
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 use crate::callbacks::Grant;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {

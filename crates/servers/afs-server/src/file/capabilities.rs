@@ -14,8 +14,9 @@ use afs_wire::fs::{
 use afs_wire::ids::{Fid, Rights};
 
 use super::object::{Found, is_file, object};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::reach::{self, Reach};
+use crate::call_context::CallContext;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table = super::call(table, |server: Arc<FileServer>, _, _: fs::DataPath| async move {

@@ -7,7 +7,8 @@ use afs_wire::ids::Fid;
 use afs_wire::xdr::Fixed;
 
 use super::capabilities::{Wanted, group};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 
 impl FileServer {
     /// As for a layout the rights are looked at twice, with the generation between.

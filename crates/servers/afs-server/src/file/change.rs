@@ -1,7 +1,9 @@
 //! One change of a list: its data made ready, then its transaction, its broken promises and its reply, all as in the
 //! single call.
 
-use afs_volume::{NewData, StoreData, VolumeError, VolumeHeader, VolumeTx};
+use std::sync::Arc;
+
+use afs_volume::{ListOutcome, NewData, NumberedList, StoreData, VolumeError, VolumeHeader, VolumeTx};
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, ANY_VERSION, ChangeReply, SetStatus};
 use afs_wire::ids::Fid;
@@ -10,12 +12,16 @@ use bytes::Bytes;
 use super::broken::Broken;
 use super::create::{self, Made};
 use super::link::{self, LinkedBy};
+use super::object::check_in_service;
+use super::recalls::Unlent;
 use super::remove::{self, RemovedBy};
 use super::rename::{self, RenamedBy};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use super::status::{self, ChangedBy};
 use super::store::wide;
 use super::storing::store_within;
+use crate::call_context::CallContext;
+use crate::hosts::HostId;
 use crate::subject::Subject;
 use crate::volume_states::Served;
 
@@ -68,6 +74,32 @@ impl FileServer {
             fs::Change::RemoveDir(call) => Ready::RemoveDir(call),
             fs::Change::Rename(call) => Ready::Rename(call),
         }
+    }
+
+    /// As [`FileServer::change`], for changes that are made one after the other until one fails, as a list of a series.
+    pub(super) async fn change_in_order<C: Send + 'static>(
+        self: &Arc<Self>,
+        served: &Served,
+        holder: Option<HostId>,
+        list: NumberedList,
+        changes: Vec<C>,
+        mut change: impl FnMut(&mut VolumeTx<'_, '_>, C) -> Result<(Done, u64), VolumeError> + Send + 'static,
+    ) -> Result<ListOutcome<(Done, u64)>, VolumeError> {
+        let (states, site) = (self.states.clone(), served.site);
+        let unlent = Unlent::new(self.leases(), holder);
+        let checked = unlent.clone();
+        let apply = move |tx: &mut VolumeTx<'_, '_>, next| {
+            check_in_service(tx, &states, site)?;
+            let done = change(tx, next);
+            checked.check(tx, done)
+        };
+        let changed = served.volume.update_list(list, changes, apply, |(done, _)| done.object()).await;
+        // Not waited for: the holder of the other lease may wait for the end of this list.
+        let server = self.clone();
+        if unlent.has_found() {
+            self.env.spawn(Box::pin(async move { server.recall_found(&unlent).await }));
+        }
+        changed
     }
 
     async fn ready_to_store(

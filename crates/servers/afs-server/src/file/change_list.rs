@@ -13,8 +13,9 @@ use afs_wire::xdr::Encode;
 
 use super::broken::Broken;
 use super::change::{Done, Ready};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::audit::{AuditName, AuditObject};
+use crate::call_context::CallContext;
 use crate::hosts::HostIdentity;
 use crate::leases::Lease;
 use crate::locks::Holder;

@@ -12,8 +12,9 @@ use afs_wire::vol::{CLOSED_MAX, ClosedPast};
 use super::acl::Known;
 use super::object::{Found, sync};
 use super::past::{Present, is_past};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::volume_states::Site;
 
 /// What a list means that is stored in an earlier state.

@@ -9,9 +9,10 @@ use afs_wire::fs::{ChunkToTake, SetStatus};
 use afs_wire::ids::Fid;
 use afs_wire::xdr::Fixed;
 
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use super::storing::NO_TICKET;
 use super::ticket::{Owner, TicketId};
+use crate::call_context::CallContext;
 
 impl FileServer {
     /// Quota and space are those that the room has reserved, and the drive takes no more than the room has. A right that changes after it

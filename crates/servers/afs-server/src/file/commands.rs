@@ -7,7 +7,8 @@ use afs_rpc::Table;
 use afs_wire::error::AbortCode;
 use afs_wire::fs::{self, CommandReply, ObjectAddress, Order};
 
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     super::call(table, |server: Arc<FileServer>, context, call: fs::Command| async move {

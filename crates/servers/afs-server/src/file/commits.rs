@@ -15,9 +15,10 @@ use afs_wire::xdr::{Decode, Fixed};
 use bytes::Bytes;
 
 use super::object::Found;
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use super::storing::{self, NO_TICKET, SHORT_DATA};
 use super::ticket::{Owner, Ticket, TicketId};
+use crate::call_context::CallContext;
 use crate::data_path::HolderId;
 
 /// Time for the tables of drives and places (at most 432 KiB) to arrive.

@@ -11,8 +11,9 @@ use afs_wire::ids::{Fid, Rights};
 
 use super::closing_modes;
 use super::object::{actor, directory_within, object, sync};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::{self, Operation};
+use crate::call_context::CallContext;
 use crate::callbacks::Grant;
 use crate::subject::Subject;
 

@@ -17,7 +17,8 @@ use afs_wire::ids::Fid;
 use bytes::Bytes;
 
 use super::fetch::Part;
-use super::storing::{Change, SHORT_DATA};
+use super::store_change::Change;
+use super::storing::SHORT_DATA;
 use super::tests::{Desk, bytes_on};
 use crate::flow::{Broken, Sink, Source, Stopped};
 use crate::rig::SERVER_IP;

@@ -10,7 +10,8 @@ use afs_wire::xdr::Fixed;
 
 use super::capabilities::{Wanted, group};
 use super::layout::{Sent, Sents};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 
 impl FileServer {
     /// The rights are looked at twice, as for a layout: a change after the second look revokes the terms of the command.

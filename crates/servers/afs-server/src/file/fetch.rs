@@ -11,8 +11,9 @@ use afs_wire::xdr::Encode;
 use bytes::Bytes;
 
 use super::object::sync;
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::callbacks::Grant;
 use crate::flow::{FileContent, Joined, Sink, Stopped, pour};
 

@@ -11,7 +11,8 @@ use afs_wire::fs::{self, Capabilities, ViceStatistics, capability, statistic64};
 use afs_wire::xdr::BoundedVec;
 
 use super::gauges::Reading;
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 
 /// A client counts as active for this many seconds after its last call.
 const ACTIVE_SECONDS: u64 = 15 * 60;

@@ -24,7 +24,8 @@ use afs_wire::xdr::{BoundedVec, Encode, Fixed};
 use super::addresses::Buckets;
 use super::capabilities::{Wanted, group};
 use super::object::{Found, is_file};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 use crate::data_path::lifetime;
 
 /// How long a capability for a drive is valid that cannot ask about rights, in seconds: so late is a change of them that the drive

@@ -12,9 +12,10 @@ use afs_wire::rpc::Nothing;
 
 use super::change_list::sender;
 use super::object::{Found, check_within, sync};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use super::stores::SpaceHeld;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::callbacks::Grant;
 use crate::leases::Lease;
 

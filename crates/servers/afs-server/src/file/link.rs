@@ -10,8 +10,9 @@ use afs_wire::fs;
 
 use super::broken::Broken;
 use super::object::{actor, directory_within, sync};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::subject::Subject;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {

@@ -9,7 +9,8 @@ use afs_wire::ids::Fid;
 
 use super::change_list::numbered;
 use super::object::sync;
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 use crate::volume_states::Served;
 
 impl FileServer {

@@ -8,8 +8,9 @@ use afs_wire::fs::{self, LockKind, LockReply};
 use afs_wire::ids::Fid;
 
 use super::object::{Found, sync};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::kept_locks::kept_lock;
 use crate::locks::{Holder, Kept, LockMode};
 

@@ -38,9 +38,11 @@ mod remove;
 mod rename;
 mod rooms;
 pub(crate) mod server;
+mod start;
 mod statistics;
 mod status;
 mod store;
+pub(crate) mod store_change;
 mod store_ranges;
 pub(crate) mod stores;
 pub(crate) mod storing;
@@ -53,7 +55,8 @@ mod cut_streams;
 #[cfg(test)]
 mod tests;
 
-pub use server::{FileServer, FileServerConfig, FileServerLimits};
+pub use server::FileServer;
+pub use start::{FileServerConfig, FileServerLimits};
 pub use statistics::{Statistics, StatisticsNow};
 pub(crate) use ticket::Tickets;
 
@@ -64,7 +67,7 @@ use afs_wire::error::AbortCode;
 use afs_wire::rpc::Streamed;
 
 use crate::audit::Described;
-use server::CallContext;
+use crate::call_context::CallContext;
 
 /// Registers every call of the service.
 pub(crate) fn add_all(table: Table<FileServer>) -> Table<FileServer> {

@@ -4,20 +4,17 @@ use std::sync::Arc;
 
 use afs_drive::DriveError;
 use afs_rpc::EnvExt;
-use afs_volume::{
-    Actor, Depth, ListOutcome, NumberedList, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx,
-};
+use afs_volume::{Actor, Depth, Reads, VnodeRecord, Volume, VolumeError, VolumeHeader, VolumeTx};
 use afs_wire::acl::Acl;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{CallBack, FileKind, Status, VolSync};
 use afs_wire::ids::{Fid, Rights, VolumeId};
 
-use super::change::Done;
 use super::past::{Past, is_past};
 use super::recalls::Unlent;
-use super::server::{CallContext, FileServer};
-use super::storing::StoreTarget;
+use super::server::FileServer;
 use crate::access::{self, Operation};
+use crate::call_context::CallContext;
 use crate::callbacks::Grant;
 use crate::hosts::HostId;
 use crate::subject::Subject;
@@ -250,36 +247,14 @@ impl FileServer {
             done => done,
         }
     }
-
-    /// As [`FileServer::change`], for changes that are made one after the other until one fails, as a list of a series.
-    pub(super) async fn change_in_order<C: Send + 'static>(
-        self: &Arc<Self>,
-        served: &Served,
-        holder: Option<HostId>,
-        list: NumberedList,
-        changes: Vec<C>,
-        mut change: impl FnMut(&mut VolumeTx<'_, '_>, C) -> Result<(Done, u64), VolumeError> + Send + 'static,
-    ) -> Result<ListOutcome<(Done, u64)>, VolumeError> {
-        let (states, site) = (self.states.clone(), served.site);
-        let unlent = Unlent::new(self.leases(), holder);
-        let checked = unlent.clone();
-        let apply = move |tx: &mut VolumeTx<'_, '_>, next| {
-            check_in_service(tx, &states, site)?;
-            let done = change(tx, next);
-            checked.check(tx, done)
-        };
-        let changed = served.volume.update_list(list, changes, apply, |(done, _)| done.object()).await;
-        // Not waited for: the holder of the other lease may wait for the end of this list.
-        let server = self.clone();
-        if unlent.has_found() {
-            self.env.spawn(Box::pin(async move { server.recall_found(&unlent).await }));
-        }
-        changed
-    }
 }
 
 /// Within a transaction: whether the volume takes changes of clients.
-fn check_in_service(tx: &VolumeTx<'_, '_>, states: &VolumeStates, site: Site) -> Result<(), VolumeError> {
+pub(super) fn check_in_service(
+    tx: &VolumeTx<'_, '_>,
+    states: &VolumeStates,
+    site: Site,
+) -> Result<(), VolumeError> {
     states.check(site, true).map_err(VolumeError::Refused)?;
     if tx.header().online { Ok(()) } else { Err(VolumeError::Offline) }
 }
@@ -288,11 +263,6 @@ impl Found {
     /// The directory of a file.
     pub(super) fn directory(&self, volume: VolumeId) -> Fid {
         Fid { volume, vnode: self.record.parent, unique: self.record.parent_unique }
-    }
-
-    /// The same as the target of a store.
-    pub(super) fn target(self) -> StoreTarget {
-        StoreTarget { served: self.served, header: self.header, record: self.record }
     }
 
     /// The object by its own list; in an earlier state of its volume the present decides too.

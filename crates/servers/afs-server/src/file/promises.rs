@@ -6,7 +6,8 @@ use afs_rpc::Table;
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table =

@@ -14,7 +14,8 @@ use afs_wire::error::AbortCode;
 use afs_wire::ids::{Fid, Rights, VolumeId};
 use parking_lot::Mutex;
 
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
+use crate::call_context::CallContext;
 use crate::hosts::HostId;
 use crate::leases::{Bar, Lease, Leases};
 use crate::volume_states::Served;

@@ -11,8 +11,9 @@ use afs_wire::ids::Fid;
 
 use super::broken::Broken;
 use super::object::{actor, directory_within, sync};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::subject::Subject;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {

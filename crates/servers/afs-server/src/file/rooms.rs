@@ -17,9 +17,11 @@ use afs_wire::xdr::Fixed;
 
 use super::layout::{Sent, bounded, offer};
 use super::object::Found;
-use super::server::{CallContext, FileServer};
-use super::storing::{Change, NO_TICKET};
+use super::server::FileServer;
+use super::store_change::Change;
+use super::storing::NO_TICKET;
 use super::ticket::{Owner, Staging, TicketId};
+use crate::call_context::CallContext;
 use crate::data_path::{HolderId, lifetime};
 
 /// How long a room lasts, in seconds; shorter if the token of its holder expires before.

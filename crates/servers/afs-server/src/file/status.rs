@@ -12,8 +12,9 @@ use afs_wire::ids::Fid;
 use super::broken::Broken;
 use super::closing_modes;
 use super::object::{actor, check_within, sync};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::callbacks::Grant;
 use crate::subject::Subject;
 

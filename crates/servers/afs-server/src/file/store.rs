@@ -6,8 +6,10 @@ use afs_rpc::{ServerCall, Table};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 
-use super::server::{CallContext, FileServer};
-use super::storing::{self, Change};
+use super::server::FileServer;
+use super::store_change::Change;
+use super::storing;
+use crate::call_context::CallContext;
 
 pub(super) fn add(table: Table<FileServer>) -> Table<FileServer> {
     let table =

@@ -9,8 +9,10 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs;
 use afs_wire::xdr::{Decode, Reader};
 
-use super::server::{CallContext, FileServer};
-use super::storing::{self, Change, SHORT_DATA};
+use super::server::FileServer;
+use super::store_change::Change;
+use super::storing::{self, SHORT_DATA};
+use crate::call_context::CallContext;
 
 /// Time for the table of ranges (a kilobyte) to arrive.
 const TABLE_TIME: Duration = Duration::from_secs(60);

@@ -12,15 +12,17 @@ use afs_rpc::ServerCall;
 use afs_volume::{NewData, StoreData, VnodeRecord, VolumeError, VolumeHeader, VolumeTx};
 use afs_wire::error::{AbortCode, Errno};
 use afs_wire::fs::{SetStatus, StatusReply};
-use afs_wire::ids::{DataVersion, Fid};
+use afs_wire::ids::Fid;
 
 use super::broken::Broken;
 use super::object::{Found, actor, check_within, is_file};
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use super::status::ChangedBy;
+use super::store_change::Change;
 use super::stores::SpaceHeld;
 use super::ticket::{Owner, Ticket, TicketId};
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::flow::Source;
 use crate::subject::Subject;
 use crate::volume_states::Served;
@@ -34,22 +36,6 @@ pub(super) const NO_TICKET: Errno = Errno::ESTALE;
 /// space").
 pub(super) const SPARE: u64 = 1024;
 
-/// One change of a file's data.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Change {
-    pub(crate) fid: Fid,
-    pub(crate) status: SetStatus,
-    /// Length to which the file is truncated first, if it is longer.
-    pub(crate) file_length: u64,
-    /// Positions and lengths, in ascending order, without overlap, none of them empty. The bytes follow in
-    /// this order.
-    pub(crate) ranges: Vec<(u64, u64)>,
-    /// Length to which the file is extended with zeros, if it is shorter.
-    pub(crate) grown_to: u64,
-    /// The version that the file must have; `None` for any.
-    pub(crate) expected: Option<DataVersion>,
-}
-
 /// The file that a store is for, as it was found when the store began.
 pub(crate) struct StoreTarget {
     pub(crate) served: Served,
@@ -57,25 +43,10 @@ pub(crate) struct StoreTarget {
     pub(crate) record: Arc<VnodeRecord>,
 }
 
-impl Change {
-    /// Bytes in all ranges.
-    fn len(&self) -> u64 {
-        self.ranges.iter().map(|(_, length)| length).sum()
-    }
-
-    /// Where the last range ends.
-    pub(super) fn end(&self) -> u64 {
-        self.ranges.last().map_or(0, |(position, length)| position + length)
-    }
-
-    /// KiB by which the file grows beyond what is kept of it. Holes, and what exactly a truncation frees,
-    /// only the transaction knows.
-    fn growth(&self, record: &VnodeRecord) -> u64 {
-        let kept = record.length.min(self.file_length);
-        let given_back = if kept < record.length { record.blocks() } else { 0 };
-        let behind =
-            |(position, length): &(u64, u64)| (position + length).saturating_sub(kept.max(*position));
-        self.ranges.iter().map(behind).sum::<u64>().div_ceil(1024).saturating_sub(given_back)
+impl Found {
+    /// The same as the target of a store.
+    pub(super) fn target(self) -> StoreTarget {
+        StoreTarget { served: self.served, header: self.header, record: self.record }
     }
 }
 

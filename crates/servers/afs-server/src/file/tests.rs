@@ -12,10 +12,12 @@ use afs_wire::fs::{self, SetStatus, StatusReply};
 use afs_wire::ids::Fid;
 use bytes::Bytes;
 
-use super::server::{CallContext, FileServer};
-use super::storing::{Change, NO_TICKET, SHORT_DATA};
+use super::server::FileServer;
+use super::store_change::Change;
+use super::storing::{NO_TICKET, SHORT_DATA};
 use super::ticket::{Owner, TicketId};
 use crate::audit::CallKind;
+use crate::call_context::CallContext;
 use crate::flow::{Broken, Source};
 use crate::rig::{Cell, Client, PATIENCE};
 

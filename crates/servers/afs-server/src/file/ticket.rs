@@ -14,9 +14,9 @@ use afs_volume::NewData;
 use afs_wire::ids::Fid;
 use parking_lot::Mutex;
 
-use super::server::CallContext;
+use super::store_change::Change;
 use super::stores::StoreUnderWay;
-use super::storing::Change;
+use crate::call_context::CallContext;
 use crate::data_path::HolderId;
 use crate::hosts::HostId;
 use crate::volume_states::Served;

@@ -8,8 +8,9 @@ use afs_wire::ids::Fid;
 use bytes::Bytes;
 
 use super::server::FileServer;
+use super::store_change::Change;
 use super::stores::{Room, StoreUnderWay};
-use super::storing::{Change, SHORT_DATA, SPARE};
+use super::storing::{SHORT_DATA, SPARE};
 use crate::flow::{Broken, Source};
 use crate::volume_states::Served;
 

@@ -10,8 +10,9 @@ use afs_wire::ids::{Fid, VolumeId, VolumeName};
 use afs_wire::rpc::Nothing;
 
 use super::object::Found;
-use super::server::{CallContext, FileServer};
+use super::server::FileServer;
 use crate::access::Operation;
+use crate::call_context::CallContext;
 use crate::volume_states::Served;
 use crate::volumes::snapshots_of;
 

@@ -1,10 +1,12 @@
 //! Volume states set by the volume service, and the codes that clients of the file service get meanwhile
 //! (docs/protocol fileserver.md "10. Volume states as seen by calls").
 
+mod fenced;
 mod serving;
 mod uses;
 mod waiting;
 
+pub(crate) use fenced::{FENCED, is_fenced};
 pub(crate) use serving::{Served, is_published};
 pub(crate) use uses::{UseNow, VolumeUses};
 

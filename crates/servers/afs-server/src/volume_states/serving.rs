@@ -6,9 +6,9 @@ use afs_volume::{Volume, VolumeHeader};
 use afs_wire::error::AbortCode;
 use afs_wire::ids::VolumeId;
 
+use super::fenced::is_fenced;
 use super::{Site, VolumeState, VolumeStates, refusal};
 use crate::partitions::Partitions;
-use crate::volumes::is_fenced;
 
 /// A volume that serves clients, and its partition.
 #[derive(Clone)]

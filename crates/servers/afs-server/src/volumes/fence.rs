@@ -1,15 +1,11 @@
 //! Fence of a read-write volume that another site has by the location database: off line, with the reason in its header, so
 //! that a restart forgets neither. Clients are sent to look for the other one.
 
-use afs_volume::VolumeHeader;
 use afs_wire::error::AbortCode;
 use afs_wire::ids::{PartitionId, VolumeId};
 
 use super::VolumeServer;
-use crate::volume_states::{Site, is_published};
-
-/// Beginning of the message of a volume that is fenced.
-const MARK: &str = "fenced: ";
+use crate::volume_states::{FENCED, Site, is_fenced, is_published};
 
 /// A read-write volume of this server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -20,11 +16,6 @@ pub struct ReadWriteVolume {
     pub partition: PartitionId,
     /// Whether it is fenced.
     pub fenced: bool,
-}
-
-/// Whether a volume is out of service because another site has it.
-pub(crate) fn is_fenced(header: &VolumeHeader) -> bool {
-    !header.online && header.offline_message.starts_with(MARK)
 }
 
 impl VolumeServer {
@@ -49,7 +40,7 @@ impl VolumeServer {
     /// # Errors
     /// There is no such volume, or the disk refuses.
     pub async fn fence(&self, held: ReadWriteVolume, elsewhere: &str) -> Result<(), AbortCode> {
-        let message = format!("{MARK}the read-write volume is on {elsewhere}");
+        let message = format!("{FENCED}the read-write volume is on {elsewhere}");
         let out = self.edit(site(held), move |tx| {
             let header = tx.edit_header();
             (header.online, header.offline_message) = (false, message);

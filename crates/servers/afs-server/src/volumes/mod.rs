@@ -27,7 +27,6 @@ mod transactions;
 mod work;
 
 pub use fence::ReadWriteVolume;
-pub(crate) use fence::is_fenced;
 pub use peers::OwnSecurity;
 pub(crate) use snapshots::snapshots_of;
 
@@ -40,9 +39,9 @@ use afs_wire::error::{AbortCode, Errno};
 use afs_wire::ids::{PartitionId, PartitionNumber, UnixSeconds, VolumeId, VolumeName};
 use afs_wire::rpc::{Nothing, ServiceId};
 
+use crate::call_context::untranslated;
 use crate::clients::Clients;
 use crate::file::FileServer;
-use crate::file::server::untranslated;
 use crate::guard::{Guard, Guarded};
 use crate::partition_health::PartitionState;
 use crate::partitions::Partitions;

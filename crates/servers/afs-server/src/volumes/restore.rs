@@ -10,7 +10,7 @@ use afs_wire::rpc::Nothing;
 use afs_wire::vol;
 
 use super::{VolumeServer, errno, new_name};
-use crate::file::server::untranslated;
+use crate::call_context::untranslated;
 use crate::flow::{Broken, Source};
 use crate::guard::administrators_streamed;
 use crate::volume_states::is_published;
