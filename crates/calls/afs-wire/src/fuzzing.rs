@@ -4,12 +4,11 @@
 //! calls them with inputs of libFuzzer, `tests/fuzzing.rs` with seeded ones.
 
 use crate::acl::{Acl, BLOCK_LEN, NamedAcl, WellKnownNames};
+use crate::decoders::{Decoders, survives};
 use crate::dir::{self, Blob, PAGE_LEN};
 use crate::dump::{DumpError, DumpReader, DumpWriter, Event, VnodeEnd, VnodeFields};
 use crate::ids::{CellName, PartitionId, Rights, Uniquifier, Uuid, VnodeId, VolumeName};
 use crate::mountpoint::MountPoint;
-use crate::xdr::{Decode, Encode, Reader};
-use std::fmt::Debug;
 
 /// A target: its name and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -48,9 +47,6 @@ pub fn changed(valid: &[u8], changes: &[u8]) -> Vec<u8> {
     }
     out
 }
-
-/// The decoders of one call's arguments and results.
-pub(crate) type Decoders = (fn(&[u8]), fn(&[u8]));
 
 /// Arguments and results of the file service. The first byte chooses the call, the second arguments or results.
 pub fn file_service(bytes: &[u8]) {
@@ -99,15 +95,6 @@ fn service(bytes: &[u8], tables: &[&[Decoders]]) {
     let chosen = tables.iter().copied().flatten().nth(usize::from(*call) % count.max(1));
     if let Some((arguments, results)) = chosen {
         if direction & 1 == 1 { results(bytes) } else { arguments(bytes) }
-    }
-}
-
-/// Decodes; if that succeeds, encoding and decoding again must give an equal value.
-pub(crate) fn survives<T: Encode + Decode + Debug>(bytes: &[u8]) {
-    if let Ok(value) = T::decode(&mut Reader::new(bytes)) {
-        let encoded = value.to_bytes();
-        let again = T::from_bytes(&encoded).map(|again| again.to_bytes());
-        assert_eq!(again.as_ref(), Ok(&encoded), "{value:?}");
     }
 }
 

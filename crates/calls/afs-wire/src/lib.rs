@@ -26,6 +26,8 @@ mod macros;
 pub mod acl;
 pub mod bos;
 pub mod cb;
+#[cfg(feature = "fuzzing")]
+mod decoders;
 pub mod dir;
 pub mod dump;
 pub mod error;

@@ -103,9 +103,9 @@ macro_rules! calls {
 
         /// Every decoder of this table, for fuzz targets.
         #[cfg(feature = "fuzzing")]
-        pub(crate) const DECODERS: &[$crate::fuzzing::Decoders] = &[$((
-            $crate::fuzzing::survives::<$name>,
-            $crate::fuzzing::survives::<<$name as $crate::rpc::Request>::Reply>,
+        pub(crate) const DECODERS: &[$crate::decoders::Decoders] = &[$((
+            $crate::decoders::survives::<$name>,
+            $crate::decoders::survives::<<$name as $crate::rpc::Request>::Reply>,
         ),)*];
 
         /// The calls of this table, for a test against the service's list of opcodes.

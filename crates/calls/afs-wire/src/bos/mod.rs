@@ -31,5 +31,5 @@ pub type Text = ByteString<256>;
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] =
+pub(crate) const DECODERS: &[&[crate::decoders::Decoders]] =
     &[cell::DECODERS, host::DECODERS, instance::DECODERS, keys::DECODERS];

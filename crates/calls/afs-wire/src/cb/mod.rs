@@ -24,4 +24,4 @@ pub const FIDS_MAX: usize = crate::fs::FIDS_MAX;
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[calls::DECODERS, debug::DECODERS];
+pub(crate) const DECODERS: &[&[crate::decoders::Decoders]] = &[calls::DECODERS, debug::DECODERS];

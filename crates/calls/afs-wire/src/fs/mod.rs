@@ -94,7 +94,7 @@ pub mod capability {
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
+pub(crate) const DECODERS: &[&[crate::decoders::Decoders]] = &[
     bulk::DECODERS,
     calls::DECODERS,
     change_list::DECODERS,

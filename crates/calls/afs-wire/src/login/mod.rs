@@ -19,4 +19,4 @@ pub const VERSION: u32 = 1;
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[calls::DECODERS];
+pub(crate) const DECODERS: &[&[crate::decoders::Decoders]] = &[calls::DECODERS];

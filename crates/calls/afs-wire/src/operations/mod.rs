@@ -16,4 +16,4 @@ const SERVICE: ServiceId = ServiceId::OPERATIONS;
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[calls::DECODERS];
+pub(crate) const DECODERS: &[&[crate::decoders::Decoders]] = &[calls::DECODERS];

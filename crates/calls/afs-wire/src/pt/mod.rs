@@ -31,5 +31,5 @@ pub type NameChars = Chars<NAME_WORDS>;
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] =
+pub(crate) const DECODERS: &[&[crate::decoders::Decoders]] =
     &[calls::DECODERS, lists::DECODERS, repair::DECODERS];

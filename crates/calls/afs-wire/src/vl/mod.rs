@@ -37,5 +37,5 @@ pub type NameChars = Chars<65>;
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] =
+pub(crate) const DECODERS: &[&[crate::decoders::Decoders]] =
     &[addresses::DECODERS, calls::DECODERS, list::DECODERS, statistics::DECODERS];

@@ -50,7 +50,7 @@ pub type NameChars = Chars<32>;
 
 /// Every decoder of the service, for fuzz targets.
 #[cfg(feature = "fuzzing")]
-pub(crate) const DECODERS: &[&[crate::fuzzing::Decoders]] = &[
+pub(crate) const DECODERS: &[&[crate::decoders::Decoders]] = &[
     dump::DECODERS,
     extension::DECODERS,
     list::DECODERS,
