@@ -14,7 +14,7 @@ use crate::key::{self, DEAD, WORK};
 use crate::located::LocatedChunk;
 use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
-use crate::{chunks, compact};
+use crate::{compact, copies};
 
 impl VolumeStore {
     /// Works in the background for as long as the future is polled: spawn it once. It waits while there is
@@ -66,7 +66,7 @@ impl VolumeStore {
         let forgotten = self.store.kv.update(move |txn| {
             for (key, at) in gone {
                 txn.delete(DEAD, &key);
-                chunks::forget(txn, at)?;
+                copies::forget(txn, at)?;
             }
             Ok::<_, VolumeError>(())
         });

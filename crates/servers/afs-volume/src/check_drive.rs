@@ -4,10 +4,10 @@ use std::ops::Bound;
 
 use afs_drive::{ChunkId, ChunkRef, DriveError, DriveId};
 
+use crate::chunk_rows;
 use crate::error::VolumeError;
 use crate::key::{self, CHUNKS, DRIVE_CHUNKS};
 use crate::store::VolumeStore;
-use crate::sweep;
 
 /// What a check of a drive found.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +103,7 @@ impl VolumeStore {
             let (first, last) = (from(first), Bound::Included(last.to_vec()));
             let range = (first.as_ref().map(Vec::as_slice), last.as_ref().map(Vec::as_slice));
             let rows = snapshot.range(table, range, false).take(BATCH);
-            rows.map(|row| sweep::chunk_of_row(row?)).collect::<Result<Vec<_>, VolumeError>>()
+            rows.map(|row| chunk_rows::chunk_of_row(row?)).collect::<Result<Vec<_>, VolumeError>>()
         };
         let mut chunks = match drive {
             DriveId::OWN => rows(CHUNKS, &first.to_bytes(), &ChunkId::MAX.to_bytes())?,

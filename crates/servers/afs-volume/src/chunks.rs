@@ -6,7 +6,6 @@ use afs_kv::{KvError, Txn};
 use bytes::Bytes;
 
 use crate::codec::Put;
-use crate::copies;
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::{Epoch, GroupId};
@@ -66,17 +65,6 @@ pub(crate) fn is_live(txn: &Txn<'_>, at: LocatedChunk) -> Result<bool, KvError> 
 /// As [`is_live`], of the row in the table of all chunks. A copy of a chunk is not.
 pub(crate) fn is_live_row(row: &[u8]) -> bool {
     row.len() == ROW_LEN
-}
-
-/// Deletes the row of a discarded chunk, and queues its copies for discard.
-pub(crate) fn forget(txn: &mut Txn<'_>, at: LocatedChunk) -> Result<(), VolumeError> {
-    for copy in copies::take(txn, at)? {
-        copies::release(txn, copy, at);
-    }
-    for (table, key) in key::of_chunk(at) {
-        txn.delete(table, &key);
-    }
-    Ok(())
 }
 
 /// The row of a chunk, in either table.

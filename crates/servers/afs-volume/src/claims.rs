@@ -72,7 +72,7 @@ impl Volume {
     }
 
     fn targets(&self) -> Targets {
-        Targets::new(&self.store().drives, self.header().placement, SlotIndex(0))
+        Targets::new(self.store().drives.list(), self.header().placement, SlotIndex(0))
     }
 
     /// Makes staged chunks the store's: they are part of a file after [`VolumeTx::store_data`](crate::VolumeTx), or

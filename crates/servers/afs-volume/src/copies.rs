@@ -1,28 +1,22 @@
-//! Copies of chunks on other drives: their rows, and reads that take the next copy where a drive fails.
+//! Copies of chunks on other drives: their rows.
 //!
 //! A copy belongs to a chunk, not to a reference: references name one chunk, and a row of `volume.copies` tells where its bytes are
 //! besides. So clones share copies, and nothing of a file changes when a copy is made or lost.
 
-use std::ops::{Bound, Range};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::ops::Bound;
 
-use afs_drive::{BoxFuture, ChunkId, ChunkRef, Drive, DriveError, DriveId};
-use afs_env::EnvExt;
+use afs_drive::{ChunkId, ChunkRef, DriveId};
 use afs_kv::{Row, Txn};
 use bytes::Bytes;
 
+use crate::chunk_rows;
 use crate::chunks;
 use crate::codec::{BadRecord, Decoded, Fields, Put};
 use crate::error::VolumeError;
 use crate::key::{self, COPIES, DRIVE_CHUNKS};
-use crate::located::LocatedChunk;
+use crate::located::{COPIES_MAX, LocatedChunk};
 use crate::rows::{Rows, index_damaged};
-use crate::store::Store;
-use crate::sweep;
 
-/// Most places of a chunk's bytes: the chunk that references name, and two copies of it.
-pub const COPIES_MAX: usize = 3;
 /// Marks of the own row of a copy, after length and sum: in use, or to be discarded.
 const COPY: u8 = 2;
 const FREED_COPY: u8 = 3;
@@ -79,6 +73,17 @@ pub(crate) fn release(txn: &mut Txn<'_>, copy: LocatedChunk, of: LocatedChunk) {
     chunks::free(txn, copy);
 }
 
+/// Deletes the row of a discarded chunk, and queues its copies for discard.
+pub(crate) fn forget(txn: &mut Txn<'_>, at: LocatedChunk) -> Result<(), VolumeError> {
+    for copy in take(txn, at)? {
+        release(txn, copy, at);
+    }
+    for (table, key) in key::of_chunk(at) {
+        txn.delete(table, &key);
+    }
+    Ok(())
+}
+
 /// Releases copies on a drive, some of them, from behind a key of the table of chunks on. Returns the key to continue behind.
 pub(crate) fn release_on(
     txn: &mut Txn<'_>,
@@ -100,7 +105,7 @@ pub(crate) fn release_on(
 fn release_one(txn: &mut Txn<'_>, drive: DriveId, row: Row) -> Result<(), VolumeError> {
     let bad = || index_damaged("the row of a copy cannot be decoded");
     let of_key: [u8; 20] = row.1.get(17..).and_then(|key| key.try_into().ok()).ok_or_else(bad)?;
-    let copy = LocatedChunk { drive, chunk: sweep::chunk_of_row(row)? };
+    let copy = LocatedChunk { drive, chunk: chunk_rows::chunk_of_row(row)? };
     let (of_drive, id) = of_key.split_first_chunk::<4>().ok_or_else(bad)?;
     let id = id.try_into().map(ChunkId::from_bytes).map_err(|_| bad())?;
     let chunk =
@@ -135,101 +140,3 @@ fn decode(at: LocatedChunk, row: Bytes) -> Decoded<Vec<LocatedChunk>> {
     }
     Ok(copies)
 }
-
-impl Store {
-    /// Starts to read a part of a chunk. If its drive fails, or is not there, a copy is read.
-    ///
-    /// # Errors
-    /// `UnknownDrive`; the future has the error of the chunk's own drive if no copy can be read.
-    pub(crate) fn read(
-        self: &Arc<Self>,
-        at: LocatedChunk,
-        range: Range<u32>,
-    ) -> Result<BoxFuture<Result<Bytes, DriveError>>, VolumeError> {
-        if !self.has_copies.load(Ordering::Relaxed) {
-            return self.drives.read(at, range);
-        }
-        let first = match self.is_away(at.drive) {
-            true => None,
-            false => self.drives.read(at, range.clone()).ok(),
-        };
-        let store = self.clone();
-        Ok(Box::pin(async move { store.read_any(at, range, first).await }))
-    }
-
-    async fn read_any(
-        self: Arc<Self>,
-        at: LocatedChunk,
-        range: Range<u32>,
-        first: Option<BoxFuture<Result<Bytes, DriveError>>>,
-    ) -> Result<Bytes, DriveError> {
-        let failed = match first {
-            Some(read) => match read.await {
-                Ok(bytes) => return Ok(bytes),
-                Err(error) => Some(error),
-            },
-            None => None,
-        };
-        failed.iter().for_each(|error| self.note_failure(at.drive, error));
-        for copy in self.copies_of(at).await {
-            let Ok(read) = self.drives.read(copy, range.clone()) else { continue };
-            match read.await {
-                Ok(bytes) => return Ok(bytes),
-                Err(error) => self.note_failure(copy.drive, &error),
-            }
-        }
-        match failed {
-            Some(error) => Err(error),
-            None => self.read_away(at, range).await,
-        }
-    }
-
-    /// The last resort: a drive that was away a moment ago.
-    async fn read_away(&self, at: LocatedChunk, range: Range<u32>) -> Result<Bytes, DriveError> {
-        let unknown = |error: VolumeError| DriveError::Io(Arc::new(std::io::Error::other(error.to_string())));
-        let read = self.drives.read(at, range).map_err(unknown)?.await;
-        self.drives.away.lock().remove(&at.drive);
-        read.inspect_err(|error| self.note_failure(at.drive, error))
-    }
-
-    async fn copies_of(self: &Arc<Self>, at: LocatedChunk) -> Vec<LocatedChunk> {
-        let kv = self.kv.clone();
-        let copies = self.env.run_blocking(move || of(&kv.snapshot(), at)).await;
-        match copies {
-            Ok(Ok(copies)) => copies,
-            Ok(Err(error)) => {
-                tracing::error!(%error, "the copies of a chunk cannot be told");
-                Vec::new()
-            }
-            Err(_) => Vec::new(),
-        }
-    }
-
-    /// Whether a drive did not answer a moment ago, so that copies are read first.
-    pub(crate) fn is_away(&self, drive: DriveId) -> bool {
-        let since = self.drives.away.lock().get(&drive).copied();
-        since.is_some_and(|since| self.env.now().saturating_since(since) < AWAY)
-    }
-
-    /// Records that a drive is away.
-    pub(crate) fn note_failure(&self, drive: DriveId, error: &DriveError) {
-        if matches!(error, DriveError::Away { .. }) {
-            self.drives.away.lock().insert(drive, self.env.now());
-        }
-    }
-
-    /// Has a drive used at once when it is there again, and what it missed made good.
-    pub(crate) fn use_when_back(self: &Arc<Self>, id: DriveId, drive: &dyn Drive) {
-        let store = Arc::downgrade(self);
-        drive.on_return(Arc::new(move || {
-            let Some(store) = store.upgrade() else { return };
-            if store.drives.away.lock().remove(&id).is_some() {
-                store.wake_rebuild();
-            }
-            store.retry_discards();
-        }));
-    }
-}
-
-/// How long a drive that did not answer is left alone, unless it is known before that it is back: longer than an attempt takes.
-const AWAY: std::time::Duration = std::time::Duration::from_secs(60);

@@ -9,13 +9,13 @@ use afs_wire::dir::PAGE_LEN;
 use afs_wire::ids::VnodeId;
 use bytes::Bytes;
 
+use crate::depth::Depth;
 use crate::error::VolumeError;
 use crate::extent::{SLOT_LEN, Source};
 use crate::ids::SlotIndex;
 use crate::key::{self, SLOTS};
 use crate::leases::Lease;
 use crate::located::LocatedChunk;
-use crate::reads::Depth;
 use crate::record::VnodeRecord;
 use crate::rows::{Rows, RowsTo, damaged};
 use crate::store::Store;

@@ -64,7 +64,7 @@ impl DataWriter {
         }
         Ok(Self {
             store: store.clone(),
-            targets: Targets::new(&store.drives, placement, base),
+            targets: Targets::new(store.drives.list(), placement, base),
             data: NewData::begin(position),
             gathered: Gathered::new(store.gathering.clone()),
             writing: VecDeque::new(),

@@ -9,12 +9,11 @@ use afs_env::sync::oneshot;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
-use crate::copies::COPIES_MAX;
+use crate::chunk_rows;
 use crate::error::VolumeError;
 use crate::held::Attached;
-use crate::located::LocatedChunk;
+use crate::located::{COPIES_MAX, LocatedChunk};
 use crate::store::VolumeStore;
-use crate::sweep;
 use crate::targets::NamedDrive;
 
 /// The drives of a store. The one beside its index is always there; others are added while it runs.
@@ -109,7 +108,7 @@ impl VolumeStore {
         if self.store.drives.get(id).is_ok() {
             return Err(VolumeError::Invalid);
         }
-        if let Some(last) = sweep::last_chunk(&self.store.kv, id)? {
+        if let Some(last) = chunk_rows::last_chunk(&self.store.kv, id)? {
             drive.continue_after(last);
         }
         self.store.use_when_back(id, &*drive);
@@ -124,7 +123,7 @@ impl VolumeStore {
     /// # Errors
     /// `Busy` while new data or copies go to the drive; `UnknownDrive`; errors of the index.
     pub fn replace_drive(&self, id: DriveId, drive: Arc<dyn Drive>) -> Result<(), VolumeError> {
-        if let Some(last) = sweep::last_chunk(&self.store.kv, id)? {
+        if let Some(last) = chunk_rows::last_chunk(&self.store.kv, id)? {
             drive.continue_after(last);
         }
         self.store.use_when_back(id, &*drive);
@@ -182,7 +181,7 @@ impl VolumeStore {
     /// # Errors
     /// Errors of the index.
     pub fn has_chunks_on(&self, id: DriveId) -> Result<bool, VolumeError> {
-        Ok(sweep::last_chunk(&self.store.kv, id)?.is_some())
+        Ok(chunk_rows::last_chunk(&self.store.kv, id)?.is_some())
     }
 
     /// Removes a drive on which the store has nothing.

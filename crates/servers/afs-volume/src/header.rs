@@ -5,7 +5,9 @@ use afs_wire::vol::{CLOSED_MAX, ClosedPast, DataRoute, DriveCount, Lending, Mode
 use bytes::Bytes;
 
 use crate::codec::{BadRecord, Decoded, Fields, Put};
+use crate::error::VolumeError;
 use crate::ids::{ContentId, Epoch, GroupId};
+use crate::rows::damaged;
 use crate::spec::VolumeSpec;
 
 /// A volume's header: identity, dates, quota and counters (`docs/protocol/volumes.md` "1. Ids, types, names").
@@ -369,6 +371,12 @@ const WITHOUT_PLACEMENT: u8 = 2;
 const ROUTE_SHIFT: u32 = 5;
 /// Where the setting of leases is among the flags.
 const LENDING_SHIFT: u32 = 7;
+
+/// A header as its row has it.
+pub(crate) fn decode_header(stored: Bytes) -> Result<VolumeHeader, VolumeError> {
+    VolumeHeader::decode(stored)
+        .map_err(|_| damaged(afs_wire::ids::VnodeId(0), "a volume header cannot be decoded"))
+}
 
 #[cfg(test)]
 mod tests {

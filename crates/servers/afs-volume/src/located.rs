@@ -4,6 +4,9 @@ use afs_drive::{ChunkRef, DriveId};
 
 use crate::codec::{BadRecord, Decoded, Fields};
 
+/// Most places of a chunk's bytes: the chunk that references name, and two copies of it.
+pub const COPIES_MAX: usize = 3;
+
 /// A chunk of one of the store's drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LocatedChunk {

@@ -10,6 +10,7 @@ use afs_wire::ids::{Fid, VnodeId};
 
 use crate::copies;
 use crate::data_reader::DataReader;
+use crate::depth::Depth;
 use crate::error::VolumeError;
 use crate::extent::{SLOT_LEN, Slot};
 use crate::ids::SlotIndex;
@@ -20,16 +21,6 @@ use crate::record::VnodeRecord;
 use crate::rows::{Rows, RowsTo};
 use crate::series::{self, LastList};
 use crate::volume::Volume;
-
-/// What a read may wait for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Depth {
-    /// Recently read records and small contents, and rows written since the last two checkpoints. Never
-    /// blocks on a disk; [`VolumeError::NotInMemory`] where that does not suffice.
-    Memory,
-    /// Everything. May block on a disk.
-    Disk,
-}
 
 /// Reads of a volume's committed, durable state, at one [`Depth`].
 #[derive(Clone, Copy)]

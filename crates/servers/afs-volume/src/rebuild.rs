@@ -9,15 +9,15 @@ use afs_env::sync::Notify;
 use afs_kv::{Snapshot, Txn};
 use afs_wire::vol::{DriveCount, Placement};
 
+use crate::chunk_rows;
 use crate::chunks;
-use crate::copies::{self, COPIES_MAX};
+use crate::copies;
 use crate::error::VolumeError;
 use crate::ids::GroupId;
 use crate::key::DRIVE_CHUNKS;
-use crate::located::LocatedChunk;
+use crate::located::{COPIES_MAX, LocatedChunk};
 use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
-use crate::sweep;
 use crate::targets::round;
 
 /// A pass over all chunks. It has no state on disk: one that is begun anew passes over what has its copies.
@@ -136,7 +136,7 @@ fn lacking(snapshot: &Snapshot, wanted: &Wanted, row: afs_kv::Row) -> Result<Opt
     let group = group.ok_or_else(|| index_damaged("the row of a chunk is too short"))?;
     let drive = row.0.first_chunk().map(|drive| DriveId(u32::from_be_bytes(*drive)));
     let drive = drive.ok_or_else(|| index_damaged("the key of a chunk is too short"))?;
-    let chunk = LocatedChunk { drive, chunk: sweep::chunk_of_row(row)? };
+    let chunk = LocatedChunk { drive, chunk: chunk_rows::chunk_of_row(row)? };
     let copies = copies::of(snapshot, chunk)?;
     let has = |wanted: &DriveId| chunk.drive == *wanted || copies.iter().any(|copy| copy.drive == *wanted);
     let mut targets = wanted.missing(group, chunk.drive, has);

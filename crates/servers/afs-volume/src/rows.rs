@@ -4,11 +4,11 @@ use afs_kv::{KvError, Snapshot, Txn};
 use afs_wire::ids::VnodeId;
 use bytes::Bytes;
 
+use crate::depth::Depth;
 use crate::error::VolumeError;
 use crate::extent::Slot;
 use crate::ids::{ContentId, Epoch, GroupId, SlotIndex};
 use crate::key::RowId;
-use crate::reads::Depth;
 use crate::record::VnodeRecord;
 
 /// A source of rows.

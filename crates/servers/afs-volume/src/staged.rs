@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use afs_drive::ChunkRef;
 
-use crate::copies::COPIES_MAX;
 use crate::error::VolumeError;
 use crate::extent::{EXTENTS_MAX, SLOT_LEN};
+use crate::located::COPIES_MAX;
 use crate::new_data::FILE_LEN_MAX;
 
 /// A chunk that has the bytes of a part of a file.

@@ -7,27 +7,26 @@ use std::sync::{Arc, Weak};
 use afs_drive::{Drive, DriveId, Usage};
 use afs_env::EnvRef;
 use afs_env::sync::Notify;
-use afs_kv::{Kv, KvError, Txn};
+use afs_kv::{Kv, Txn};
 use afs_wire::ids::{FileTime, UnixSeconds, VolumeId, VolumeKind, VolumeName};
-use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::cache::VnodeCache;
+use crate::chunk_rows;
 use crate::compactions::Compactions;
 use crate::drives::Drives;
 use crate::error::VolumeError;
 use crate::gathering::Gathering;
 use crate::group;
 use crate::growth::Growths;
-use crate::header::VolumeHeader;
+use crate::header::{VolumeHeader, decode_header};
 use crate::ids::GroupId;
 use crate::key::{self, COPIES, HEADERS};
 use crate::leases::Leases;
 use crate::lent;
 use crate::location::Location;
-use crate::rows::damaged;
+use crate::open_error::OpenError;
 use crate::spec::VolumeSpec;
-use crate::sweep;
 use crate::tx::VolumeTx;
 use crate::upgrade;
 use crate::volume::Volume;
@@ -44,31 +43,6 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self { cached_vnodes: 65536, cached_bytes: 32 << 20 }
-    }
-}
-
-/// Why a store cannot be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OpenError {
-    /// Written by a newer version of this program, or by another program.
-    #[error(
-        "the volume store has format {found}; this program reads formats 1 to {newest}. Nothing was changed: use the version that wrote it"
-    )]
-    Format {
-        /// The format found.
-        found: u32,
-        /// The newest format that this program knows.
-        newest: u32,
-    },
-    /// Reading failed, or the data is damaged.
-    #[error(transparent)]
-    Volume(#[from] VolumeError),
-}
-
-impl From<KvError> for OpenError {
-    fn from(error: KvError) -> Self {
-        Self::Volume(error.into())
     }
 }
 
@@ -162,7 +136,7 @@ impl VolumeStore {
     /// index becomes an empty store.
     pub async fn open(kv: Kv, drive: Arc<dyn Drive>, env: EnvRef, config: Config) -> Result<Self, OpenError> {
         upgrade::check_format(&kv).await?;
-        if let Some(last) = sweep::last_chunk(&kv, DriveId::OWN)? {
+        if let Some(last) = chunk_rows::last_chunk(&kv, DriveId::OWN)? {
             drive.continue_after(last);
         }
         let has_copies = kv.snapshot().range(COPIES, .., false).next().transpose()?.is_some();
@@ -327,9 +301,4 @@ fn check_name_free(txn: &Txn<'_>, name: &VolumeName, except: VolumeId) -> Result
         }
     }
     Ok(())
-}
-
-pub(crate) fn decode_header(stored: Bytes) -> Result<VolumeHeader, VolumeError> {
-    VolumeHeader::decode(stored)
-        .map_err(|_| damaged(afs_wire::ids::VnodeId(0), "a volume header cannot be decoded"))
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use afs_drive::{Drive, DriveError, DriveId};
 use afs_wire::vol::Placement;
 
-use crate::drives::Drives;
 use crate::ids::SlotIndex;
 
 /// A drive with its id.
@@ -26,8 +25,8 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    pub(crate) fn new(drives: &Drives, placement: Placement, base: SlotIndex) -> Self {
-        let list = drives.list();
+    /// For drives that take new data, at least one, in their order.
+    pub(crate) fn new(list: Vec<NamedDrive>, placement: Placement, base: SlotIndex) -> Self {
         let at_most = |count: u8| usize::from(count).clamp(1, list.len());
         let copies = at_most(placement.copies.map_or(1, |count| count.get()));
         let width = at_most(placement.width.get());

@@ -6,11 +6,11 @@ use afs_kv::{Kv, Row, Txn};
 
 use crate::error::VolumeError;
 use crate::group::{Group, NEXT_GROUP_KEY, epochs};
-use crate::header::{VolumeHeader, was_doomed};
+use crate::header::{VolumeHeader, decode_header, was_doomed};
 use crate::ids::Epoch;
 use crate::key::{self, HEADERS, META, WORK};
 use crate::location::Location;
-use crate::store::{OpenError, decode_header};
+use crate::open_error::OpenError;
 
 /// Checks the format. A store of the first format, whose groups had the ids of their volumes and no clones,
 /// is upgraded to the present format; a new store gets it.

@@ -8,10 +8,10 @@ use parking_lot::RwLock;
 
 use crate::data_reader::DataReader;
 use crate::data_writer::DataWriter;
+use crate::depth::Depth;
 use crate::error::VolumeError;
 use crate::header::VolumeHeader;
 use crate::location::{Location, Locations};
-use crate::reads::Depth;
 use crate::record::VnodeRecord;
 use crate::store::Store;
 use crate::tx::VolumeTx;

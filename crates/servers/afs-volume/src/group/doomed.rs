@@ -4,8 +4,7 @@ use afs_kv::Txn;
 use bytes::Bytes;
 
 use super::epochs;
-use super::reclaim::ROWS_PER_STEP;
-use super::rows::forget_row;
+use super::rows::{ROWS_PER_STEP, forget_row};
 use crate::chunks;
 use crate::codec::Fields;
 use crate::doomed_row;

@@ -8,11 +8,11 @@ use afs_wire::ids::VolumeId;
 
 use super::{Group, epochs};
 use crate::error::VolumeError;
-use crate::header::VolumeHeader;
+use crate::header::{VolumeHeader, decode_header};
 use crate::key::{self, HEADERS, WORK};
 use crate::location::Location;
 use crate::series;
-use crate::store::{Store, decode_header};
+use crate::store::Store;
 
 /// The headers that the transaction changes, and their references to epochs.
 pub(crate) struct Members<'t, 'a> {

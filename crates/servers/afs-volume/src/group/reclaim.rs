@@ -16,7 +16,6 @@ use crate::error::VolumeError;
 use crate::ids::{Epoch, GroupId};
 use crate::key::{self, EPOCHS, GROUPS, WORK};
 use crate::location::Location;
-use crate::rows::index_damaged;
 use crate::store::{Store, VolumeStore};
 
 /// The work of one step.
@@ -113,14 +112,6 @@ fn task(epochs: &[(Epoch, Held)], staging: bool) -> Task {
         _ => Task::Wipe,
     }
 }
-
-/// The error for a bad key of a list.
-pub(super) fn bad_list() -> VolumeError {
-    index_damaged("a key of a list of rows cannot be decoded")
-}
-
-/// Rows that one step examines.
-pub(super) const ROWS_PER_STEP: usize = 256;
 
 #[cfg(test)]
 mod tests {

@@ -67,3 +67,11 @@ pub(crate) fn some_rows(
 pub(super) fn from_epoch(group: GroupId, epoch: Epoch) -> (Vec<u8>, Option<Vec<u8>>) {
     (key::epoch(group, epoch).to_vec(), key::after_prefix(&key::group(group)))
 }
+
+/// The error for a bad key of a list.
+pub(super) fn bad_list() -> VolumeError {
+    index_damaged("a key of a list of rows cannot be decoded")
+}
+
+/// Rows that one step examines.
+pub(super) const ROWS_PER_STEP: usize = 256;

@@ -4,8 +4,7 @@
 use afs_kv::Txn;
 
 use super::Group;
-use super::reclaim::{ROWS_PER_STEP, bad_list};
-use super::rows::{forget_row, free_chunks, from_epoch, some_rows};
+use super::rows::{ROWS_PER_STEP, bad_list, forget_row, free_chunks, from_epoch, some_rows};
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;
 use crate::ids::Epoch;

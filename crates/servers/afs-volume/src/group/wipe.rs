@@ -2,8 +2,7 @@
 
 use afs_kv::Txn;
 
-use super::reclaim::{ROWS_PER_STEP, bad_list};
-use super::rows::{free_chunks, some_rows};
+use super::rows::{ROWS_PER_STEP, bad_list, free_chunks, some_rows};
 use crate::chunks;
 use crate::error::VolumeError;
 use crate::extent::OwnedChunk;

@@ -7,10 +7,11 @@ use crate::copies;
 use crate::error::VolumeError;
 use crate::exchange::{ChunkPlace, Exchange, exchange};
 use crate::extent::SLOT_LEN;
+use crate::header::decode_header;
 use crate::ids::SlotIndex;
 use crate::key::{self, HEADERS};
 use crate::located::LocatedChunk;
-use crate::store::{VolumeStore, decode_header};
+use crate::store::VolumeStore;
 
 impl VolumeStore {
     /// Replaces a damaged chunk by `bytes`, read from a replica of the same fid and data version at the same

@@ -24,11 +24,11 @@ use afs_kv::Txn;
 use afs_wire::ids::{DataVersion, Fid, FileTime, UnixSeconds, ViceId, VnodeId, VolumeId};
 
 use crate::error::VolumeError;
-use crate::header::VolumeHeader;
+use crate::header::{VolumeHeader, decode_header};
 use crate::ids::ContentId;
 use crate::key::{self, HEADERS};
 use crate::record::VnodeRecord;
-use crate::store::{Store, decode_header};
+use crate::store::Store;
 
 pub use create::Created;
 pub use lent::LENT_MAX;
