@@ -7,9 +7,10 @@ use afs_etcd::ConfigError;
 use afs_login::BadLoginSecret;
 use afs_rx::ListenError;
 use afs_wire::ids::{CellName, PartitionId};
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the servers of a host could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -142,4 +143,9 @@ pub enum StartError {
     /// The membership of the host cannot be determined.
     #[error("cannot use the databases in etcd: {0}")]
     Membership(LocationError),
+}
+
+/// The error for a store of a partition or of the databases that cannot be opened.
+pub(super) fn cannot_open(what: &Path, error: impl Display) -> StartError {
+    StartError::Store { path: what.to_owned(), why: error.to_string() }
 }

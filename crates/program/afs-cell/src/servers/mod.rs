@@ -9,6 +9,7 @@ mod drive_counts;
 mod error;
 mod held_volumes;
 mod import;
+mod index;
 mod key_keeping;
 mod login_stores;
 mod owner_calls;

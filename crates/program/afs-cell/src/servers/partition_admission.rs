@@ -5,7 +5,7 @@ use crate::configuration::options::PartitionDirectory;
 use crate::configuration::partition_identity;
 use crate::error::CellResult;
 use crate::servers::StartError;
-use crate::servers::stores::cannot_open;
+use crate::servers::error::cannot_open;
 use afs_own as own;
 use afs_wire::ids::Uuid;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,8 @@
 use crate::configuration::options::{EtcdOptions, ServerOptions};
 use crate::error::CellResult;
 use crate::servers::StartError;
-use crate::servers::stores::{cannot_open, index};
+use crate::servers::error::cannot_open;
+use crate::servers::index::index;
 use afs_db::shared::{SharedError, SharedOptions, SharedRows, Sharing, copy, is_empty};
 use afs_db::{LocationError, RowsMut, Store};
 use afs_etcd::{ConfigError, Etcd, EtcdConfig, Password, TlsFiles};

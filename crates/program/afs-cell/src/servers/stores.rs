@@ -5,12 +5,14 @@ use crate::error::CellResult;
 use crate::servers::StartError;
 use crate::servers::audit_log::AuditLog;
 use crate::servers::databases::Databases;
+use crate::servers::error::cannot_open;
+use crate::servers::index::index;
 use crate::servers::partition_admission::Admission;
 use crate::servers::remote_databases::RemoteDatabases;
 use crate::servers::security::{ADMIN_NAME, CellSecurity};
 use afs_db::{ProtectionDb, bootstrap_protection};
 use afs_drive::FileDrive;
-use afs_kv::{FileMedium, Kv, KvError, OpenError};
+use afs_kv::Kv;
 use afs_net::System;
 use afs_rpc::EnvExt;
 use afs_server::scrub::Scrubber;
@@ -171,22 +173,4 @@ async fn volumes(system: &Arc<System>, partition: &Path) -> CellResult<VolumeSto
         }
     }));
     Ok(volumes)
-}
-
-pub(super) fn index(system: &Arc<System>, directory: &Path, tables: &[&'static str]) -> CellResult<Kv> {
-    let medium = FileMedium::open(directory).map_err(|e| cannot_open(directory, e))?;
-    let kv = Kv::open(Arc::new(medium), tables, system.env(), afs_kv::Config::default());
-    Ok(kv.map_err(|error| {
-        let path = directory.to_owned();
-        match error {
-            OpenError::NotAStore => StartError::DamagedStore { path, what: "index is no index".to_owned() },
-            OpenError::Kv(KvError::Corrupt(what)) => StartError::DamagedStore { path, what },
-            error if error.is_damage() => StartError::DamagedStore { path, what: error.to_string() },
-            error => cannot_open(directory, error),
-        }
-    })?)
-}
-
-pub(super) fn cannot_open(what: &Path, error: impl Display) -> StartError {
-    StartError::Store { path: what.to_owned(), why: error.to_string() }
 }

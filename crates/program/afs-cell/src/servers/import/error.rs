@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Why an import was refused, or was not completed.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::servers) enum ImportError {
+pub(crate) enum ImportError {
     /// The databases are on other hosts.
     #[error("this host keeps no databases; import on one that does")]
     NoDatabases,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const COMMAND: &str = "andrew";
 
 /// The overseer service.
-pub(in crate::servers) struct Overseer {
+pub(crate) struct Overseer {
     socket: Udp,
     services: Vec<Arc<dyn Service>>,
 }
@@ -25,13 +25,13 @@ impl Overseer {
     ///
     /// # Errors
     /// As [`bind_at`](super::bind_at).
-    pub(in crate::servers) fn bind(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
+    pub(crate) fn bind(system: &Arc<System>, options: &ServerOptions) -> CellResult<Self> {
         let socket = bind_server(system, options, options.ports.overseer())?;
         Ok(Self { socket, services: Vec::new() })
     }
 
     /// Transport over which the host calls other hosts.
-    pub(in crate::servers) fn rx(&self) -> &Rx {
+    pub(crate) fn rx(&self) -> &Rx {
         self.socket.rx()
     }
 }
