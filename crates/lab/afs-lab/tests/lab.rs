@@ -6,12 +6,18 @@ use crate::home;
 use home::Home;
 use serde_json::Value;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+/// The folder of the project's scripts.
+fn scripts() -> PathBuf {
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    folders.nth(3).unwrap().join("scripts")
+}
 
 /// `scripts/lab-report`, run in a folder; `None` without Python.
 fn report(folder: &Path, line: &str) -> Option<Output> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scripts/lab-report");
+    let script = scripts().join("lab-report");
     let mut command = Command::new("python3");
     match command.arg(script).args(line.split(' ')).current_dir(folder).output() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -63,9 +69,8 @@ fn refused_by_report(home: &Home, line: &str, why: &str) {
 /// They compare what is computed with the papers' own numbers.
 #[test]
 fn the_reports_own_tests_pass() {
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scripts");
     let mut command = Command::new("python3");
-    command.args(["-B", "-m", "unittest", "discover", "-s", "papers", "-t", "."]).current_dir(scripts);
+    command.args(["-B", "-m", "unittest", "discover", "-s", "papers", "-t", "."]).current_dir(scripts());
     match command.output() {
         Err(error) if error.kind() == ErrorKind::NotFound => eprintln!("SKIPPED: no python3"),
         output => {
