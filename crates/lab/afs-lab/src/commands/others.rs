@@ -127,7 +127,7 @@ fn once<T>(all: &[Named<T>], option: &str) -> CommandResult {
 }
 
 fn usage(message: String) -> CommandError {
-    CommandError::usage(format!("{message}"))
+    CommandError::usage(message)
 }
 
 #[cfg(test)]
