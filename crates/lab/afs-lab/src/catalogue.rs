@@ -34,7 +34,7 @@ pub enum Method {
     Volumes,
 }
 
-/// What is told of the Andrew benchmark.
+/// Results of the Andrew benchmark that a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmarks {
     /// Times on a local disk, and in a mount if there is one.
@@ -62,7 +62,7 @@ pub enum PrototypeTable {
     Usage,
 }
 
-/// What is told of many clients.
+/// Results of many clients that a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManyClients {
     /// Use of the server.
@@ -71,7 +71,7 @@ pub enum ManyClients {
     Relative,
 }
 
-/// What is told of the fetches of large files.
+/// Results of fetches of large files that a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchTests {
     /// Through the cache against past it, by calls.

@@ -5,10 +5,10 @@
 pub(crate) enum Residency {
     /// Nothing, except while the file is open for writing here.
     Past,
-    /// What was used last, except what a long sequential reader reads.
+    /// What was used last, without the bytes that a long sequential reader reads.
     #[default]
     Cached,
-    /// What was used last, whoever reads it.
+    /// What was used last, with the bytes that a long sequential reader reads.
     Always,
     /// All of it.
     Kept,

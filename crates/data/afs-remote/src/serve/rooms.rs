@@ -34,7 +34,7 @@ impl<S: SegmentStore> Inner<S> {
         if kept.is_first {
             self.watch();
         }
-        if kept.is_much {
+        if kept.must_flush {
             self.sync(store, drive, chunk.id).await?;
         }
         Ok(ChunkReply::Written { chunk, usage: self.usage(drive) })
@@ -59,7 +59,7 @@ impl<S: SegmentStore> Inner<S> {
         bytes: Taken,
     ) -> Result<ChunkReply, Failure> {
         let chunks = chunks_of(&gather(bytes, 0).await?);
-        if self.staging.may_claim(store, claim, tag, &chunks)? {
+        if self.staging.is_claimed(store, claim, tag, &chunks)? {
             return Ok(ChunkReply::Done);
         }
         let oldest = chunks.iter().map(|chunk| chunk.id).min().ok_or(Failure::Invalid)?;

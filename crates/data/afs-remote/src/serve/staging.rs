@@ -26,7 +26,7 @@ const ARRIVING_MAX: usize = 32;
 const ADDRESS_ARRIVING_MAX: usize = 16;
 /// Claims that are remembered, in case their replies were lost.
 const CLAIMS_MAX: usize = 4096;
-/// Bytes of a room after which they are made durable: what is left is what a claim waits for.
+/// Bytes of a store, of all rooms together, after which they are made durable: no more than these does a claim wait for.
 const LOOSE_MAX: u64 = 64 << 20;
 /// Share of the medium, and of its free space, that staged chunks may take.
 const SHARE_OF_ALL: u64 = 4;
@@ -51,6 +51,8 @@ struct State {
     /// What rooms have staged or reserved; none is empty.
     rooms: BTreeMap<RoomKey, InRoom>,
     all: Share,
+    /// Bytes of each store that were staged since its drive was last asked to make them durable.
+    loose: BTreeMap<StoreNumber, u64>,
     claims: BTreeSet<(StoreNumber, ClaimId)>,
     /// The same, the latest at the end.
     latest_claims: VecDeque<(StoreNumber, ClaimId)>,
@@ -68,8 +70,6 @@ struct InRoom {
     share: Share,
     /// The chunks that are written.
     chunks: BTreeSet<ChunkId>,
-    /// Bytes that were written since the drive was last asked to make those of the room durable.
-    loose: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -143,24 +143,24 @@ impl Staging {
         Ok(Reserved { staging: self.clone(), room: key, bytes, is_kept: false })
     }
 
-    /// Whether a claim was made already; otherwise it may be made, as far as the table knows.
+    /// Whether a claim was made already. If it was not, the reply is an error unless it can be made.
     ///
     /// # Errors
     /// [`Failure::NotStaged`] if a chunk is not staged under the tag, or is named twice.
-    pub fn may_claim(
+    pub fn is_claimed(
         &self,
         store: StoreNumber,
         claim: ClaimId,
         tag: StagingTag,
         chunks: &[ChunkRef],
     ) -> Result<bool, Failure> {
-        self.state.lock().may_claim(store, claim, tag, chunks)
+        self.state.lock().is_claimed(store, claim, tag, chunks)
     }
 
     /// Gives chunks that are durable to the file server, all or none; or once more what it got by the same claim.
     ///
     /// # Errors
-    /// As [`Staging::may_claim`], for what has left the table meanwhile.
+    /// As [`Staging::is_claimed`], for what has left the table meanwhile.
     pub fn claim(
         &self,
         store: StoreNumber,
@@ -169,7 +169,7 @@ impl Staging {
         chunks: &[ChunkRef],
     ) -> Result<(), Failure> {
         let mut state = self.state.lock();
-        if state.may_claim(store, claim, tag, chunks)? {
+        if state.is_claimed(store, claim, tag, chunks)? {
             return Ok(());
         }
         chunks.iter().for_each(|chunk| _ = state.remove((store, chunk.id)));
@@ -218,7 +218,7 @@ impl State {
         self.chunks.get(&(store, chunk.id)).filter(|staged| staged.tag == tag && staged.chunk == *chunk)
     }
 
-    fn may_claim(
+    fn is_claimed(
         &self,
         store: StoreNumber,
         claim: ClaimId,
@@ -281,8 +281,8 @@ impl Drop for Arriving {
 pub(super) struct Kept {
     /// The table has to be watched from now on.
     pub is_first: bool,
-    /// The room has so many bytes that are not durable that the drive should make them so: the claim waits for the rest.
-    pub is_much: bool,
+    /// The store has so many bytes that are not durable that the drive is to make them so: claims wait for the rest.
+    pub must_flush: bool,
 }
 
 /// Space in a room for a chunk that is not written yet.
@@ -300,17 +300,17 @@ impl Reserved {
         let (key, mut state) = ((store, chunk.id), self.staging.state.lock());
         state.chunks.insert(key, Staged { tag, chunk, since: now });
         state.by_age.insert((now, key));
-        let room = state.rooms.entry(self.room).or_default();
-        room.chunks.insert(chunk.id);
-        room.loose += self.bytes;
-        let is_much = room.loose >= LOOSE_MAX;
-        if is_much {
-            room.loose = 0;
+        state.rooms.entry(self.room).or_default().chunks.insert(chunk.id);
+        let loose = state.loose.entry(store).or_default();
+        *loose += self.bytes;
+        let must_flush = *loose >= LOOSE_MAX;
+        if must_flush {
+            *loose = 0;
         }
         let is_first = !std::mem::replace(&mut state.is_watched, true);
         drop(state);
         self.is_kept = true;
-        Kept { is_first, is_much }
+        Kept { is_first, must_flush }
     }
 }
 
@@ -336,5 +336,20 @@ mod tests {
         let state = staging.state.lock();
         assert_eq!((state.claims.len(), state.latest_claims.len()), (CLAIMS_MAX, CLAIMS_MAX));
         assert!(!state.claims.contains(&claim(0)) && state.claims.contains(&claim(CLAIMS_MAX)));
+    }
+
+    #[test]
+    fn bytes_of_a_store_that_are_not_durable_are_bounded_for_all_rooms_together() {
+        let (staging, usage) = (Staging::new(), Usage { free: 1 << 40, total: 1 << 40 });
+        let stage = |store: u32, n: u32| {
+            let room = Room { tag: StagingTag([(n % 5) as u8; StagingTag::LEN]), bytes: 1 << 40 };
+            let reserved = staging.reserve(StoreNumber(store), &room, 1 << 20, usage).unwrap();
+            let id = ChunkId::from_bytes(u128::from(n).to_be_bytes());
+            reserved.keep(ChunkRef { id, len: 1 << 20, crc: 0 }, Instant(0)).must_flush
+        };
+        let most = (LOOSE_MAX >> 20) as u32;
+        let flushed: Vec<u32> = (1..=2 * most).filter(|n| stage(0, *n)).collect();
+        assert_eq!(flushed, [most, 2 * most], "a room has a fifth of them");
+        assert!(!stage(1, 1), "another store has a count of its own");
     }
 }
